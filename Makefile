@@ -1,0 +1,61 @@
+# Every target prepares what it needs by itself: .venv, pinned requirements, a Java runtime.
+# The preparation is done once and again only when its inputs change.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-long lint format bench bench-quick profile setup clean
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHON
+
+READY := $(VENV)/.ready-dev
+READY_RUN := $(VENV)/.ready-run
+INPUTS := requirements.txt pyproject.toml tools/setup tools/setup-java
+
+ORDERS := build/orders
+CHECKED := src tests benchmarks examples
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
+	  | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+run: $(READY_RUN) ## detect late orders among some thousand events, and print what was found
+	@$(BIN)/python examples/orders/generate.py $(ORDERS)
+	$(BIN)/thence run examples/orders/orders.thence --events $(ORDERS)/events.jsonl --limit 8
+
+test: lint ## lint, types and tests: what a change has to pass
+	$(BIN)/python -m pytest
+
+test-long: lint ## the same with many thousands of generated programs and streams
+	THENCE_PROFILE=long $(BIN)/python -m pytest
+
+lint: $(READY) ## ruff and mypy
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy
+
+format: $(READY) ## let ruff lay out the code
+	$(BIN)/ruff check --fix $(CHECKED)
+	$(BIN)/ruff format $(CHECKED)
+
+bench: $(READY) ## the benchmark table, with its bars
+	$(BIN)/python -m benchmarks.run
+
+bench-quick: $(READY) ## the same in a few seconds, roughly
+	$(BIN)/python -m benchmarks.run --quick
+
+profile: $(READY) ## where a query spends its time: make profile QUERY=q1
+	$(BIN)/python -m benchmarks.profile $(or $(QUERY),q1)
+
+setup: $(READY) ## only the preparation
+
+clean: ## remove what the other targets made, .venv included
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY_RUN): $(INPUTS)
+	@tools/setup run
+
+$(READY): requirements-dev.txt $(INPUTS)
+	@tools/setup dev

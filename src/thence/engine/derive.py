@@ -1,0 +1,174 @@
+"""Deriving the events of one conjunct from what is old and what is new.
+
+New results contain something new: an event, or a gate that the horizon has passed. So
+``Δ(A ⋈ B) = ΔA ⋈ (B ∪ ΔB)  ∪  A ⋈ ΔB``, plus, for conjuncts that wait, matches of old events
+alone whose last gate lies between the previous horizon and this one. A batch is one step in which
+everything is new. No partial match is ever stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+
+from thence.engine.collect import collected
+from thence.engine.join import join
+from thence.engine.match import Match
+from thence.engine.prepared import Prepared
+from thence.engine.project import projected
+from thence.engine.rows import concat, take
+from thence.engine.search import holds
+from thence.engine.windows import without
+from thence.logic.bounds import Constraint
+from thence.logic.conjunct import EPOCH, Conjunct
+from thence.logic.expr import Expr
+from thence.model.events import Events
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The events that a step sees, by type: those from before, and those that are new."""
+
+    old: Mapping[str, Events]
+    new: Mapping[str, Events]
+    _all: dict[str, Events] = field(default_factory=dict)
+
+    def all(self, event: str) -> Events:
+        """Old and new events of a type together."""
+        found = self._all.get(event)
+        if found is None:
+            parts = [part[event] for part in (self.old, self.new) if event in part]
+            found = self._all[event] = concat(parts)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The time up to which everything had been seen before this step, and has been now."""
+
+    before: int
+    now: int
+
+
+def derive(
+    alternatives: Sequence[Prepared], inputs: Inputs, horizon: Horizon, lineage: bool = False
+) -> list[Events]:
+    """The events that a rule newly gives rise to, possibly with repetitions.
+
+    A rule has one prepared conjunct per alternative; aggregates run over all of them together.
+    """
+    matches = [
+        match
+        for prepared in alternatives
+        for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
+    ]
+    if not matches:
+        return []
+    if alternatives[0].conjunct.aggregates:
+        found = [collected(matches, lineage)]
+    else:
+        found = [projected(match, lineage) for match in matches]
+    return [part for part in found if len(part)]
+
+
+def _matches(
+    prepared: Prepared, sources: _Sources, horizon: Horizon, lineage: bool
+) -> Iterator[Match]:
+    """The new matches of one alternative, judged and free of what must be absent."""
+    for rels, limits, only_judged in _terms(prepared, sources, horizon):
+        match = join(prepared, rels, limits, keep_all=lineage)
+        if match is None:
+            continue
+        match = _judged(match, horizon, only_judged)
+        for window in prepared.conjunct.windows:
+            if window.mode == "absent":
+                match = without(match, window)
+        if match.length:
+            yield match
+
+
+class _Sources:
+    """Relations of a conjunct's atoms, filtered by the predicates that concern one atom alone."""
+
+    def __init__(self, prepared: Prepared, inputs: Inputs) -> None:
+        self.prepared = prepared
+        self.inputs = inputs
+        self.windows = {window.atom: window for window in prepared.conjunct.windows}
+        self.cache: dict[tuple[str, int], Events] = {}
+
+    def get(self, which: str, atom: int) -> Events:
+        found = self.cache.get((which, atom))
+        if found is None:
+            found = self.cache[which, atom] = self._filtered(which, atom)
+        return found
+
+    def _filtered(self, which: str, atom: int) -> Events:
+        event = self.prepared.uses[atom].event
+        predicates = self._predicates(atom)
+        if which == "all":
+            if not predicates:
+                return self.inputs.all(event)
+            return concat([self.get("old", atom), self.get("new", atom)])
+        events = (self.inputs.old if which == "old" else self.inputs.new)[event]
+        if not predicates or len(events) == 0:
+            return events
+        rels: list[Events] = [events] * len(self.prepared.uses)
+        rows = np.arange(len(events))
+        mask = holds(Match(self.prepared, rels, len(events), {atom: rows}), (), predicates)
+        return events if mask is None else take(events, mask)
+
+    def _predicates(self, atom: int) -> Sequence[Expr]:
+        window = self.windows.get(atom)
+        if window is None:
+            return self.prepared.local.get(atom, ())
+        prepared = self.prepared
+        return [p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) == {atom}]
+
+
+def _terms(
+    prepared: Prepared, sources: _Sources, horizon: Horizon
+) -> Iterator[tuple[list[Events], list[Constraint], bool]]:
+    """The joins whose union is what is new: relations, limits, and whether only what the horizon
+    has newly passed counts."""
+    conjunct = prepared.conjunct
+    gates = [Constraint(gate, EPOCH, horizon.now) for gate in conjunct.gates]
+    windows = [window.atom for window in conjunct.windows]
+    if conjunct.aggregates:
+        # A group is reported once, when the horizon passes its end: from all its matches.
+        if horizon.now > horizon.before:
+            rels = [sources.get("all", a) for a in range(len(conjunct.atoms))]
+            yield rels, [*gates, *_newly_judged(conjunct, horizon)], True
+        return
+    for position, atom in enumerate(conjunct.positive):
+        if len(sources.get("new", atom)) == 0:
+            continue
+        which = {a: "old" for a in conjunct.positive[:position]}
+        which |= {a: "all" for a in (*conjunct.positive[position + 1 :], *windows)}
+        which[atom] = "new"
+        yield [sources.get(which[a], a) for a in range(len(conjunct.atoms))], gates, False
+    if conjunct.gates and horizon.now > horizon.before:
+        which = dict.fromkeys(conjunct.positive, "old") | dict.fromkeys(windows, "all")
+        rels = [sources.get(which[a], a) for a in range(len(conjunct.atoms))]
+        yield rels, [*gates, *_newly_judged(conjunct, horizon)], True
+
+
+def _newly_judged(conjunct: Conjunct, horizon: Horizon) -> list[Constraint]:
+    """That the last gate lies after the previous horizon, where bounds can say so."""
+    if len(conjunct.gates) > 1:
+        return []
+    return [Constraint(EPOCH, conjunct.gates[0], -(horizon.before + 1))]
+
+
+def _judged(match: Match, horizon: Horizon, only_judged: bool) -> Match:
+    """The rows whose gates the horizon has passed; with ``only_judged``, passed just now."""
+    gates = match.prepared.conjunct.gates
+    if not gates:
+        return match
+    latest = reduce(np.maximum, [match.time(gate) for gate in gates])
+    mask = latest <= horizon.now
+    if only_judged:
+        mask &= latest > horizon.before
+    return match.where(mask)

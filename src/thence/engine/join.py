@@ -1,0 +1,304 @@
+"""Matching a conjunct's positive atoms: a left-deep join of range searches, set at a time.
+
+Each step narrows the next atom by key and by the time range that the closed bounds allow, checks
+what a range cannot express, and drops at once what cannot change the answer: an atom of which only
+"there was one, early enough" is still asked needs one witness per partial match, not all of them.
+That keeps the work near events plus results, whatever the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from thence.engine.keys import Codes, combine, join_codes
+from thence.engine.match import Match, concat_matches
+from thence.engine.prepared import Prepared
+from thence.engine.rows import is_points
+from thence.engine.search import Key, holds, search
+from thence.logic.bounds import Bounds, Constraint
+from thence.logic.conjunct import EPOCH
+from thence.logic.expr import Expr
+from thence.model.events import Events
+
+Index = npt.NDArray[np.int64]
+Witness = Literal["all", "any", "earliest", "latest"]
+"""Which of the rows that continue a partial match must be kept."""
+
+
+def join(
+    prepared: Prepared, rels: Sequence[Events], limits: Sequence[Constraint], keep_all: bool = False
+) -> Match | None:
+    """All matches of the positive atoms over the given relations, or None where there are none.
+
+    ``rels`` has a relation per atom of the conjunct. ``limits`` are more constraints, such as the
+    horizon. With ``keep_all`` every combination is kept, as lineage needs it.
+    """
+    positive = prepared.conjunct.positive
+    if any(len(rels[atom]) == 0 for atom in positive):
+        return None
+    if not positive:
+        return Match(prepared, rels, 1, {})
+    bounds = prepared.conjunct.bounds.with_constraints([*_observed(prepared, rels), *limits])
+    if not bounds.satisfiable:
+        return None
+    return _Join(prepared, rels, bounds, keep_all).run()
+
+
+def _observed(prepared: Prepared, rels: Sequence[Events]) -> list[Constraint]:
+    """Bounds that hold of the events at hand: their lengths, and when they happen."""
+    found = []
+    for atom in prepared.conjunct.positive:
+        use, rel = prepared.uses[atom], rels[atom]
+        if is_points(rel):
+            longest = shortest = 0
+            first, last = int(rel.start.min()), int(rel.start.max())
+        else:
+            lengths = rel.end - rel.start
+            longest, shortest = int(lengths.max()), int(lengths.min())
+            first, last = int(rel.start.min()), int(rel.end.max())
+        found += [
+            Constraint(use.end, use.start, longest),
+            Constraint(use.start, use.end, -shortest),
+            Constraint(EPOCH, use.start, -first),
+            Constraint(use.end, EPOCH, last),
+        ]
+    return found
+
+
+class _Join:
+    """One run of a join; holds what its steps share."""
+
+    def __init__(
+        self, prepared: Prepared, rels: Sequence[Events], bounds: Bounds, keep_all: bool
+    ) -> None:
+        self.prepared = prepared
+        self.rels = rels
+        self.bounds = bounds
+        self.keep_all = keep_all
+        self.constraints = list(prepared.constraints)
+        self.predicates = list(prepared.cross)
+        self.codes: dict[int, tuple[dict[int, Codes], int]] = {}
+        self.bound: list[int] = []
+        self.nodes: list[int] = []
+
+    def run(self) -> Match | None:
+        positive = list(self.prepared.conjunct.positive)
+        first = min(positive, key=lambda atom: len(self.rels[atom]))
+        match = self.begin(first)
+        positive.remove(first)
+        while positive and match.length:
+            atom = min(positive, key=self.cost)
+            positive.remove(atom)
+            match = self.step(match, atom)
+        return match if match.length else None
+
+    def begin(self, atom: int) -> Match:
+        """The first atom: all its rows that can be in a match at all."""
+        use, rel = self.prepared.uses[atom], self.rels[atom]
+        keep = np.ones(len(rel), dtype=np.bool_)
+        for node, times in ((use.start, rel.start), (use.end, rel.end)):
+            latest, earliest = self.bounds[node, EPOCH], -self.bounds[EPOCH, node]
+            if latest < times.max():
+                keep &= times <= latest
+            if earliest > times.min():
+                keep &= times >= earliest
+        self.take_atom(atom)
+        match = Match(self.prepared, self.rels, int(keep.sum()), {atom: np.flatnonzero(keep)})
+        due = self.due_constraints(frozenset(), frozenset())
+        mask = holds(match, due, self.due_predicates())
+        return match if mask is None else match.where(mask)
+
+    def take_atom(self, atom: int) -> None:
+        """Mark an atom as bound, and the nodes that now have times."""
+        self.bound.append(atom)
+        bound = frozenset(self.bound)
+        nodes = self.prepared.conjunct.nodes
+        self.nodes = [
+            node
+            for node in range(1, len(nodes))
+            if self.prepared.base(node) == (node, 0)
+            and self.prepared.node_atoms(node) <= bound
+            and not self.same_as_start(node)
+        ]
+
+    def same_as_start(self, node: int) -> bool:
+        """Whether a node is the end of a simple event, whose start says the same."""
+        uses = self.prepared.uses
+        return any(uses[atom].end == node and is_points(self.rels[atom]) for atom in self.bound)
+
+    def cost(self, atom: int) -> tuple[bool, float]:
+        """A guess at how many rows each partial match grows into, for choosing what is next."""
+        rel, use = self.rels[atom], self.prepared.uses[atom]
+        widths = [
+            self.bounds[n, k] + self.bounds[k, n] for n in (use.start, use.end) for k in self.nodes
+        ]
+        span = max(int(rel.end.max()) - int(rel.start.min()), 1)
+        rows = len(rel) * min(1.0, (min(widths, default=span) + 1) / span)
+        if self.shared_links(atom):
+            rows /= max(len(rel) ** 0.5, 1.0)
+        return self.witness(atom) == "all", rows
+
+    def shared_links(self, atom: int) -> list[int]:
+        """The classes of equal columns that tie an atom to the bound ones."""
+        return [
+            number
+            for number, link in enumerate(self.prepared.conjunct.links)
+            if any(c.atom == atom for c in link) and any(c.atom in self.bound for c in link)
+        ]
+
+    def step(self, match: Match, atom: int) -> Match:
+        """Bind one more atom."""
+        candidates = search(match, atom, self.nodes, self.bounds, self.key(match, atom))
+        witness = self.witness(atom)
+        bound_before = list(self.bound)
+        settled = self.available()
+        self.take_atom(atom)
+        constraints = self.due_constraints(candidates.exact, settled)
+        predicates = self.due_predicates()
+        parts = []
+        for probes, rows in candidates.pairs():
+            longer = match.extend(probes, atom, rows)
+            mask = holds(longer, constraints, predicates)
+            if mask is not None:
+                kept = np.flatnonzero(mask)
+                longer = match.extend(probes[kept], atom, rows[kept])
+                probes = probes[kept]
+            if longer.length:
+                parts.append(self.witnesses(longer, atom, probes, witness))
+        if not parts:
+            return Match(self.prepared, self.rels, 0, {})
+        return concat_matches(parts, [*bound_before, atom])
+
+    def key(self, match: Match, atom: int) -> Key | None:
+        """Codes of the columns that must be equal, for the match and for the atom's rows."""
+        numbers = self.shared_links(atom)
+        if not numbers:
+            return None
+        probes, rows, sizes = [], [], []
+        for number in numbers:
+            codes, size = self.link_codes(number)
+            partner = next(a for a in self.bound if a in codes)
+            probes.append(codes[partner][match.rows(partner)])
+            rows.append(codes[atom])
+            sizes.append(size)
+        if len(numbers) == 1:
+            return Key(probes[0], rows[0], sizes[0])
+        together = [
+            (np.concatenate([p, r]), size) for p, r, size in zip(probes, rows, sizes, strict=True)
+        ]
+        codes_, groups = combine(together)
+        return Key(codes_[: match.length], codes_[match.length :], groups)
+
+    def link_codes(self, number: int) -> tuple[dict[int, Codes], int]:
+        found = self.codes.get(number)
+        if found is None:
+            link = self.prepared.conjunct.links[number]
+            columns = [self.rels[c.atom].columns[c.name] for c in link]
+            codes, size = join_codes(columns)
+            by_atom = {c.atom: code for c, code in zip(link, codes, strict=True)}
+            found = self.codes[number] = (by_atom, size)
+        return found
+
+    def available(self) -> frozenset[int]:
+        """The nodes that have times, and the epoch."""
+        ends = (node for atom in self.bound for node in self.ends(atom))
+        return frozenset((EPOCH, *self.nodes, *ends))
+
+    def due_constraints(self, exact: frozenset[int], settled: frozenset[int]) -> list[Constraint]:
+        """Constraints whose nodes now all have times, less those that the range search has
+        settled: between an ``exact`` node of the new atom and a node that had a time before."""
+        available = self.available()
+        due, open_ = [], []
+        for constraint in self.constraints:
+            pair = {constraint.later, constraint.earlier}
+            if not pair <= available:
+                open_.append(constraint)
+            elif not (pair & exact and pair - exact <= settled and pair - exact):
+                due.append(constraint)
+        self.constraints = open_
+        return due
+
+    def ends(self, atom: int) -> tuple[int, int]:
+        use = self.prepared.uses[atom]
+        return use.start, use.end
+
+    def due_predicates(self) -> list[Expr]:
+        """Predicates whose atoms are now all bound."""
+        bound = frozenset(self.bound)
+        due = [predicate for predicate, atoms in self.predicates if atoms <= bound]
+        self.predicates = [(p, atoms) for p, atoms in self.predicates if not atoms <= bound]
+        return due
+
+    def witness(self, atom: int) -> Witness:
+        """Which rows of an atom matter, given what is still to be asked of it once it is bound."""
+        if self.keep_all:
+            return "all"
+        prepared = self.prepared
+        after = frozenset((*self.bound, atom))
+        reads = prepared.after_join
+        for predicate, atoms in self.predicates:
+            if not atoms <= after:
+                reads |= prepared.reads(predicate)
+        linked = (c for link in prepared.conjunct.links for c in link)
+        open_links = {
+            c.atom
+            for c in linked
+            if c.atom == atom
+            and any(
+                c in link and any(o.atom not in after for o in link)
+                for link in prepared.conjunct.links
+            )
+            and not any(
+                c in link and any(o.atom in self.bound for o in link)
+                for link in prepared.conjunct.links
+            )
+        }
+        ends = self.ends(atom)
+        if open_links or any(c.atom == atom for c in reads.columns):
+            return "all"
+        if any(node in reads.nodes for node in ends):
+            return "all"
+        directions: set[tuple[str, int]] = set()
+        for constraint in self.constraints:
+            pair = (constraint.later, constraint.earlier)
+            atoms = prepared.node_atoms(pair[0]) | prepared.node_atoms(pair[1])
+            if atom not in atoms or atoms <= after:
+                continue
+            if not any(node in ends for node in pair):
+                return "all"  # through an extreme
+            side = "earliest" if constraint.later in ends else "latest"
+            directions.add((side, constraint.later if side == "earliest" else constraint.earlier))
+        if not directions:
+            return "any"
+        sides = {side for side, _ in directions}
+        nodes = {node for _, node in directions}
+        if len(sides) == 1 and (len(nodes) == 1 or is_points(self.rels[atom])):
+            return "earliest" if sides == {"earliest"} else "latest"
+        return "all"
+
+    def witnesses(self, match: Match, atom: int, probes: Index, witness: Witness) -> Match:
+        """One row per partial match where one is enough; ``probes`` is sorted."""
+        if witness == "all" or match.length < 2:
+            return match
+        begins = np.flatnonzero(np.concatenate(([True], probes[1:] != probes[:-1])))
+        if len(begins) == match.length:
+            return match
+        if witness == "any":
+            return match.take(begins)
+        use = self.prepared.uses[atom]
+        node = use.end if self.asked_of_end(atom) else use.start
+        times = match.time(node)
+        reduce = np.minimum if witness == "earliest" else np.maximum
+        best = np.repeat(reduce.reduceat(times, begins), np.diff(np.append(begins, match.length)))
+        hits = np.flatnonzero(times == best)
+        groups = np.searchsorted(begins, hits, "right")
+        return match.take(hits[np.concatenate(([True], groups[1:] != groups[:-1]))])
+
+    def asked_of_end(self, atom: int) -> bool:
+        """Whether the constraints still open ask for an atom's end rather than its start."""
+        end = self.prepared.uses[atom].end
+        return any(end in (c.later, c.earlier) for c in self.constraints)

@@ -1,0 +1,118 @@
+"""Partial matches: for each bound atom, an array of row numbers. Columns are read on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from thence.engine.prepared import Prepared
+from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted
+from thence.logic.expr import Expr
+from thence.model.events import Events
+
+Index = npt.NDArray[np.int64]
+TIME = pa.timestamp("us", "UTC")
+
+
+def as_timestamps(times: Index) -> Any:
+    """Microseconds as an Arrow timestamp column, without a copy."""
+    return pa.array(times).view(TIME)
+
+
+class Match:
+    """Rows that agree so far. Immutable; a longer match keeps the shorter one and which of its
+    rows it continues, so that a column nobody reads is never gathered."""
+
+    __slots__ = ("_chosen", "_columns", "_parent", "_rows", "_times", "length", "prepared", "rels")
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        rels: Sequence[Events],
+        length: int,
+        rows: dict[int, Index],
+        parent: Match | None = None,
+        chosen: Index | None = None,
+    ) -> None:
+        self.prepared = prepared
+        self.rels = rels
+        self.length = length
+        self._rows = rows
+        self._parent = parent
+        self._chosen = chosen
+        self._times: dict[int, Index] = {}
+        self._columns: dict[Column, Any] = {}
+
+    def extend(self, chosen: Index, atom: int, rows: Index) -> Match:
+        """For each chosen row of this match, the same with one more atom bound."""
+        return Match(self.prepared, self.rels, len(chosen), {atom: rows}, self, chosen)
+
+    def take(self, chosen: Index) -> Match:
+        """Some of the rows."""
+        return Match(self.prepared, self.rels, len(chosen), {}, self, chosen)
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Match:
+        """The rows for which a mask is true."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def rows(self, atom: int) -> Index:
+        """The row numbers that an atom is bound to."""
+        found = self._rows.get(atom)
+        if found is None:
+            if self._parent is None or self._chosen is None:
+                raise AssertionError(f"atom {atom} is not bound")
+            found = self._rows[atom] = self._parent.rows(atom)[self._chosen]
+        return found
+
+    def time(self, node: int) -> Index:
+        """The time of a node in each row."""
+        found = self._times.get(node)
+        if found is None:
+            found = self._times[node] = self._time(node)
+        return found
+
+    def _time(self, node: int) -> Index:
+        match self.prepared.conjunct.nodes[node]:
+            case EndPoint(atom, which):
+                rel = self.rels[atom]
+                return (rel.start if which == "start" else rel.end)[self.rows(atom)]
+            case Shifted(of, by):
+                return self.time(of) + by
+            case Extreme("earliest", parts):
+                return np.minimum.reduce([self.time(part) for part in parts])  # type: ignore[no-any-return]
+            case Extreme("latest", parts):
+                return np.maximum.reduce([self.time(part) for part in parts])  # type: ignore[no-any-return]
+        assert node == EPOCH
+        return np.zeros(self.length, dtype=np.int64)
+
+    def column(self, column: Column) -> Any:
+        """An attribute of the event that an atom is bound to, in each row."""
+        found = self._columns.get(column)
+        if found is None:
+            values = self.rels[column.atom].columns[column.name]
+            found = self._columns[column] = values.take(pa.array(self.rows(column.atom)))
+        return found
+
+    @property
+    def leaf(self) -> Callable[[Expr], Any]:
+        """Reads the leaves of an expression, for ``evaluate``."""
+
+        def read(expr: Expr) -> Any:
+            if isinstance(expr, Column):
+                return self.column(expr)
+            assert isinstance(expr, NodeTime)
+            return as_timestamps(self.time(expr.node))
+
+        return read
+
+
+def concat_matches(parts: Sequence[Match], atoms: Sequence[int]) -> Match:
+    """Several matches over the same relations, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = {atom: np.concatenate([part.rows(atom) for part in parts]) for atom in atoms}
+    return Match(parts[0].prepared, parts[0].rels, sum(p.length for p in parts), rows)

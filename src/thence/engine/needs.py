@@ -1,0 +1,85 @@
+"""How much state a program needs: how long each event is kept, and what that rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from thence.logic.bounds import UNBOUNDED
+from thence.logic.conjunct import Retention, longest, retentions
+from thence.model.errors import Diagnostic, diagnose
+from thence.model.source import Source
+
+if TYPE_CHECKING:
+    from thence.engine.prepared import Prepared
+    from thence.engine.program import Compiled, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a stream of events needs to remember.
+
+    ``retention`` is, for each event that some rule joins, the longest time it may still be needed.
+    ``instants`` are input events that are taken to be instants because otherwise there would be no
+    bound; an interval event of such a type is refused. ``unbounded`` has a remark for each pair of
+    events that lacks a bound all the same.
+    """
+
+    lengths: Mapping[str, int]
+    retention: Mapping[str, Retention]
+    instants: frozenset[str]
+    unbounded: tuple[Diagnostic, ...]
+
+
+def needs(compiled: Compiled, assume_instants: bool) -> Needs:
+    """The needs of a program. Events last as long as their declaration allows; with
+    ``assume_instants``, those that say nothing are instants."""
+    declared = {event.name: event.longest for event in compiled.checked.program.events}
+    silent = frozenset(name for name, limit in declared.items() if limit is None)
+    known = {name: limit for name, limit in declared.items() if limit is not None}
+    if assume_instants:
+        known |= dict.fromkeys(silent, 0)
+    lengths = _derived_lengths(compiled.stages, known)
+    needed: dict[str, Retention] = {}
+    remarks: dict[tuple[str, str, str], Diagnostic] = {}
+    for rule in compiled.prepared:
+        for atom, kept in enumerate(retentions(rule.conjunct, lengths)):
+            if kept.event not in needed or kept.micros > needed[kept.event].micros:
+                needed[kept.event] = kept
+            if not kept.bounded:
+                name = rule.uses[atom].label or kept.event
+                key = (rule.conjunct.event, name, kept.partner)
+                remarks[key] = _remark(compiled.checked.program.source, rule, name, kept)
+    instants = silent & needed.keys() if assume_instants else frozenset()
+    return Needs(lengths, needed, frozenset(instants), tuple(remarks.values()))
+
+
+def _derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[str, int]:
+    """How long derived events last at most, from how long input events do."""
+    lengths = dict(known)
+    for stage in stages:
+        found = dict.fromkeys(stage.events, 0)
+        for rule in stage.rules:
+            for alternative in rule:
+                conjunct = alternative.conjunct
+                limit = longest(conjunct, lengths)
+                found[conjunct.event] = max(found[conjunct.event], limit)
+        lengths |= {event: limit for event, limit in found.items() if limit < UNBOUNDED}
+    return lengths
+
+
+def _remark(source: Source, rule: Prepared, name: str, kept: Retention) -> Diagnostic:
+    head = rule.conjunct.event
+    rule_name = f"'{head}'" if not head.startswith("#") else "an inner pattern"
+    text = (
+        f"in the rule for {rule_name}, nothing bounds how long after {_shown(name)} "
+        f"{_shown(kept.partner)} may come, so {_shown(kept.event)} events would have to be kept "
+        "forever"
+    )
+    hint = "add 'within <duration>' around the pair, or accept it with allow_unbounded"
+    return diagnose(source, rule.conjunct.span, text, hint, "warning")
+
+
+def _shown(name: str) -> str:
+    return "the inner pattern" if name.startswith("#") else f"'{name}'"

@@ -1,0 +1,166 @@
+"""What the engine works out about a conjunct once, before any event is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from thence.logic.bounds import Constraint
+from thence.logic.conjunct import (
+    EPOCH,
+    AtomUse,
+    Column,
+    Conjunct,
+    EndPoint,
+    Extreme,
+    NodeTime,
+    Shifted,
+    WindowUse,
+)
+from thence.logic.expr import Aggregate, Expr, leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What an expression, a constraint or a result reads: columns, and nodes that have a time of
+    their own (end points of atoms and extremes; a shifted node counts as the one it shifts)."""
+
+    columns: frozenset[Column]
+    nodes: frozenset[int]
+
+    def __or__(self, other: Reads) -> Reads:
+        return Reads(self.columns | other.columns, self.nodes | other.nodes)
+
+
+NOTHING = Reads(frozenset(), frozenset())
+
+
+class Prepared:
+    """A conjunct with its predicates and constraints sorted by what they need."""
+
+    def __init__(self, conjunct: Conjunct) -> None:
+        self.conjunct = conjunct
+        self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
+        self.constraints = self.reduced(conjunct.constraints)
+        self.local: dict[int, list[Expr]] = {}
+        self.cross: list[tuple[Expr, frozenset[int]]] = []
+        for predicate in conjunct.predicates:
+            atoms = self.atoms_of(self.reads(predicate))
+            if len(atoms) == 1:
+                self.local.setdefault(next(iter(atoms)), []).append(predicate)
+            else:
+                self.cross.append((predicate, atoms))
+
+    def _resolve(self, node: int) -> tuple[int, int]:
+        offset = 0
+        while isinstance(shifted := self.conjunct.nodes[node], Shifted):
+            node, offset = shifted.node, offset + shifted.by
+        return node, offset
+
+    def base(self, node: int) -> tuple[int, int]:
+        """The node that a node is a shift of (itself, if it is none), and by how much."""
+        return self._base[node]
+
+    def reduced(self, constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
+        """Constraints between base nodes, without those that hold by how nodes are defined."""
+        kept: dict[tuple[int, int], int] = {}
+        for constraint in constraints:
+            if self._by_definition(constraint):
+                continue
+            later, a = self.base(constraint.later)
+            earlier, b = self.base(constraint.earlier)
+            limit = constraint.limit - a + b
+            if later == earlier and limit >= 0:
+                continue
+            kept[later, earlier] = min(limit, kept.get((later, earlier), limit))
+        return tuple(Constraint(x, y, c) for (x, y), c in kept.items())
+
+    def _by_definition(self, constraint: Constraint) -> bool:
+        later, earlier = constraint.later, constraint.earlier
+        if constraint.limit < 0:
+            return False
+        match self.conjunct.nodes[later], self.conjunct.nodes[earlier]:
+            case EndPoint(a, "start"), EndPoint(b, "end"):
+                return a == b
+            case Extreme("earliest", parts), _ if earlier in parts:
+                return True
+            case _, Extreme("latest", parts) if later in parts:
+                return True
+        return False
+
+    def node_atoms(self, node: int) -> frozenset[int]:
+        """The atoms that must be bound before a node has a time."""
+        node, _ = self.base(node)
+        match self.conjunct.nodes[node]:
+            case EndPoint(atom, _):
+                return frozenset((atom,))
+            case Extreme(_, parts):
+                return frozenset(atom for part in parts for atom in self.node_atoms(part))
+        return frozenset()
+
+    def reads(self, expr: Expr | Aggregate | None) -> Reads:
+        """What an expression reads."""
+        if isinstance(expr, Aggregate):
+            expr = expr.arg
+        if expr is None:
+            return NOTHING
+        found = list(leaves(expr))
+        return Reads(
+            frozenset(leaf for leaf in found if isinstance(leaf, Column)),
+            frozenset(self.base(leaf.node)[0] for leaf in found if isinstance(leaf, NodeTime)),
+        )
+
+    def nodes_read(self, nodes: Iterable[int]) -> Reads:
+        return Reads(frozenset(), frozenset(self.base(node)[0] for node in nodes))
+
+    def atoms_of(self, reads: Reads) -> frozenset[int]:
+        """The atoms that must be bound before something can be read."""
+        atoms = {column.atom for column in reads.columns}
+        for node in reads.nodes:
+            atoms |= self.node_atoms(node)
+        return frozenset(atoms)
+
+    def window_reads(self, window: WindowUse) -> Reads:
+        """What a window reads, of the match and of its own atom."""
+        found = self.nodes_read(n for c in window.constraints for n in (c.later, c.earlier))
+        for expr in [*window.predicates, *(expr for _, expr in window.links)]:
+            found |= self.reads(expr)
+        return found
+
+    @cached_property
+    def after_join(self) -> Reads:
+        """What is read once all positive atoms are bound: windows, gates and the head."""
+        conjunct = self.conjunct
+        found = self.nodes_read((conjunct.start, conjunct.end, *conjunct.gates))
+        for term in conjunct.terms:
+            found |= self.reads(term)
+        for window in conjunct.windows:
+            found |= self.window_reads(window)
+        # An extreme is computed from its parts.
+        extremes = [conjunct.nodes[node] for node in found.nodes]
+        parts = {p for node in extremes if isinstance(node, Extreme) for p in node.nodes}
+        return found | self.nodes_read(parts)
+
+    @cached_property
+    def columns_read(self) -> dict[int, frozenset[str]]:
+        """The columns of each atom that anything reads; all of them where it is collected."""
+        found = self.after_join
+        for predicate in self.conjunct.predicates:
+            found |= self.reads(predicate)
+        columns = set(found.columns)
+        columns.update(column for link in self.conjunct.links for column in link)
+        names: dict[int, set[str]] = {i: set() for i in range(len(self.conjunct.atoms))}
+        for column in columns:
+            names[column.atom].add(column.name)
+        for window in self.conjunct.windows:
+            names[window.atom].update(name for name, _ in window.links)
+        return {atom: frozenset(found) for atom, found in names.items()}
+
+    @property
+    def uses(self) -> tuple[AtomUse, ...]:
+        return self.conjunct.atoms
+
+    @property
+    def epoch(self) -> int:
+        return EPOCH

@@ -1,0 +1,162 @@
+"""A checked program made ready to run: stages of conjuncts in order, and what state they need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+
+from thence.engine.needs import Needs, needs
+from thence.engine.prepared import Prepared
+from thence.logic.check import Checked, invents_values
+from thence.logic.conjunct import Column, Conjunct, NodeTime
+from thence.logic.expr import Aggregate, Expr
+from thence.logic.functions import type_of
+from thence.logic.normalise import Normaliser
+from thence.logic.ops import Rule
+from thence.model.errors import CheckError, Diagnostic, diagnose
+from thence.model.schema import Attribute, EventSchema
+from thence.model.types import TIMESTAMP, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Derived events that are computed together; several, or one, if they are recursive."""
+
+    events: tuple[str, ...]
+    rules: tuple[tuple[Prepared, ...], ...]
+    """Each rule as its alternatives."""
+    recursive: bool
+
+
+class Compiled:
+    """Everything the engine needs to know of a program. Immutable once made."""
+
+    def __init__(self, checked: Checked) -> None:
+        self.checked = checked
+        self.schemas: dict[str, EventSchema] = dict(checked.schemas)
+        self.stages: tuple[Stage, ...] = tuple(_stages(checked, self.schemas))
+        self.derived: tuple[str, ...] = tuple(e for s in self.stages for e in s.events)
+        self.public: tuple[str, ...] = tuple(
+            dict.fromkeys(rule.event for rule in checked.program.rules)
+        )
+        self.inputs: tuple[str, ...] = tuple(e.name for e in checked.program.events)
+
+    @cached_property
+    def prepared(self) -> tuple[Prepared, ...]:
+        return tuple(alt for stage in self.stages for rule in stage.rules for alt in rule)
+
+    @cached_property
+    def columns(self) -> Mapping[str, frozenset[str]]:
+        """The columns of each event that some rule reads; collected events need all of theirs."""
+        found: dict[str, set[str]] = {}
+        for rule in self.prepared:
+            whole = {window.atom for window in rule.conjunct.windows if window.mode == "collect"}
+            for atom, use in enumerate(rule.uses):
+                names = found.setdefault(use.event, set())
+                names |= rule.columns_read[atom]
+                if atom in whole:
+                    names |= set(self.schemas[use.event].names)
+        return {event: frozenset(names) for event, names in found.items()}
+
+    @cached_property
+    def certain_needs(self) -> Needs:
+        """What state the program needs whatever its events look like."""
+        return needs(self, assume_instants=False)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What state the program needs; where that would have no bound, on the assumption that
+        input events which do not say how long they may last are instants."""
+        return self.certain_needs if not self.certain_needs.unbounded else self._assumed_needs
+
+    @cached_property
+    def _assumed_needs(self) -> Needs:
+        return needs(self, assume_instants=True)
+
+
+def _stages(checked: Checked, schemas: dict[str, EventSchema]) -> list[Stage]:
+    """Stages in order; what windows need in the way of inner rules comes just before its user."""
+    numbers = count(1)
+    problems: list[Diagnostic] = []
+    stages: list[Stage] = []
+    rules: dict[str, list[Rule]] = {}
+    for rule in checked.program.rules:
+        rules.setdefault(rule.event, []).append(rule)
+    for events in checked.strata:
+        recursive = any(event in checked.recursive for event in events)
+        inner: list[Stage] = []
+        prepared: list[tuple[Prepared, ...]] = []
+        for event in events:
+            for rule in rules[event]:
+                normaliser = Normaliser(
+                    checked.program.source, schemas, lambda: f"#{next(numbers)}"
+                )
+                try:
+                    conjuncts = normaliser.rule(rule)
+                    inner += _inner_stages(normaliser, schemas)
+                except CheckError as error:
+                    problems += error.diagnostics
+                    continue
+                prepared.append(tuple(Prepared(conjunct) for conjunct in conjuncts))
+                if recursive and invents_values(rule):
+                    problems += _endless(checked, rule, conjuncts, events)
+        stages += [*inner, Stage(events, tuple(prepared), recursive)]
+    if problems:
+        raise CheckError(tuple(problems))
+    return stages
+
+
+def _inner_stages(normaliser: Normaliser, schemas: dict[str, EventSchema]) -> list[Stage]:
+    """Stages for the rules that a normaliser made up, innermost first."""
+    stages: list[Stage] = []
+    pending = list(normaliser.auxiliary)
+    normaliser.auxiliary.clear()
+    for rule in pending:
+        conjuncts = normaliser.rule(rule)
+        inner = _inner_stages(normaliser, schemas)
+        schemas[rule.event] = _schema(conjuncts[0], schemas)
+        prepared = tuple(Prepared(conjunct) for conjunct in conjuncts)
+        stages += [*inner, Stage((rule.event,), (prepared,), False)]
+    return stages
+
+
+def _schema(conjunct: Conjunct, schemas: Mapping[str, EventSchema]) -> EventSchema:
+    """The schema of what a conjunct derives, from the types of the columns it reads."""
+
+    def leaf(expr: Expr) -> Type:
+        if isinstance(expr, NodeTime):
+            return TIMESTAMP
+        assert isinstance(expr, Column)
+        found = schemas[conjunct.atoms[expr.atom].event].type_of(expr.name)
+        assert found is not None
+        return found
+
+    return EventSchema(
+        conjunct.event,
+        tuple(
+            Attribute(name, type_of(term, leaf))
+            for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
+            if not isinstance(term, Aggregate)
+        ),
+    )
+
+
+def _endless(
+    checked: Checked, rule: Rule, conjuncts: list[Conjunct], component: tuple[str, ...]
+) -> list[Diagnostic]:
+    """Refusals of recursive rules that make up values without ever getting later in time."""
+    for conjunct in conjuncts:
+        for use in conjunct.atoms:
+            if use.event in component and conjunct.bounds[use.end, conjunct.end] > -1:
+                return [
+                    diagnose(
+                        checked.program.source,
+                        rule.span,
+                        f"the recursion of '{rule.event}' may never end: it computes new values "
+                        "without moving on in time",
+                        f"let each round need a later event, for example '{use.event}(…) seq …'",
+                    )
+                ]
+    return []

@@ -1,0 +1,70 @@
+"""The head of a rule over its matches: columns, interval, and whether rows can repeat."""
+
+from __future__ import annotations
+
+from thence.engine.evaluate import evaluate
+from thence.engine.lineage import LINEAGE, match_lineage
+from thence.engine.match import Index, Match
+from thence.engine.rows import distinct, is_points, unique_by
+from thence.logic.conjunct import Column, EndPoint, NodeTime
+from thence.logic.expr import Aggregate
+from thence.model.events import Events
+
+
+def interval(match: Match) -> tuple[Index, Index]:
+    """Start and end of each row's result; one array for both where they cannot differ."""
+    conjunct = match.prepared.conjunct
+    start = match.time(conjunct.start)
+    if _one_point(match):
+        return start, start
+    return start, match.time(conjunct.end)
+
+
+def _one_point(match: Match) -> bool:
+    conjunct = match.prepared.conjunct
+    if conjunct.start == conjunct.end:
+        return True
+    (first, a), (last, b) = (match.prepared.base(n) for n in (conjunct.start, conjunct.end))
+    if first == last:
+        return a == b
+    match conjunct.nodes[first], conjunct.nodes[last]:
+        case EndPoint(one, _), EndPoint(other, _):
+            return one == other and a == b and is_points(match.rels[one])
+    return False
+
+
+def projected(match: Match, lineage: bool) -> Events:
+    """The events that a rule without aggregates derives, each once (with lineage: once per
+    derivation)."""
+    conjunct = match.prepared.conjunct
+    columns = {
+        name: evaluate(term, match.leaf, match.length)
+        for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
+        if not isinstance(term, Aggregate)
+    }
+    start, end = interval(match)
+    if lineage:
+        return Events(start, end, {**columns, LINEAGE: match_lineage(match)})
+    events = Events(start, end, columns)
+    return events if _tells_rows_apart(match) else distinct(events)
+
+
+def _tells_rows_apart(match: Match) -> bool:
+    """Whether the head's columns and interval determine every atom's row, so that no two matches
+    give the same event."""
+    prepared, conjunct = match.prepared, match.prepared.conjunct
+    shown = {term for term in conjunct.terms if isinstance(term, Column)}
+    for link in conjunct.links:
+        if shown & set(link):
+            shown |= set(link)
+    nodes = {prepared.base(node)[0] for node in (conjunct.start, conjunct.end)}
+    nodes |= {prepared.base(t.node)[0] for t in conjunct.terms if isinstance(t, NodeTime)}
+    return all(
+        unique_by(
+            match.rels[atom],
+            [column.name for column in shown if column.atom == atom],
+            prepared.uses[atom].start in nodes,
+            prepared.uses[atom].end in nodes,
+        )
+        for atom in conjunct.positive
+    )

@@ -1,0 +1,120 @@
+"""The hot loop: range search over rows sorted by (key, time), and expanding the ranges found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+Times = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64]
+Index = npt.NDArray[np.int64]
+
+CHUNK = 4_000_000
+"""How many candidate pairs are looked at in one go: enough to amortise, small enough to hold."""
+
+_LARGEST = 2**62
+
+
+class TimeIndex:
+    """Rows sorted by (key, time) as one int64 array, searched by binary search.
+
+    >>> import numpy as np
+    >>> index = TimeIndex(np.array([5, 1, 9]), np.array([0, 0, 1]), 2)
+    >>> first, last = index.find(np.array([0, 1]), np.array([2, 2]), None)
+    >>> [index.rows(a, b).tolist() for a, b in zip(first, last)]
+    [[0], [2]]
+    """
+
+    __slots__ = ("_levels", "_low", "_order", "_sorted", "_width")
+
+    def __init__(self, times: Times, codes: Codes | None, groups: int) -> None:
+        order: Index | None = None
+        self._levels: Times | None = None
+        if codes is not None and len(codes) and codes.min() < 0:
+            order = np.flatnonzero(codes >= 0)
+            times, codes = times[order], codes[order]
+        self._low = int(times.min()) if len(times) else 0
+        width = (int(times.max()) - self._low if len(times) else 0) + 3
+        if codes is None:
+            keys = times
+        else:
+            if groups * width >= _LARGEST:
+                # Too wide for one number: ranks in place of times.
+                self._levels = np.unique(times)
+                times = np.searchsorted(self._levels, times)
+                self._low, width = 0, len(self._levels) + 3
+            keys = codes * width + (times - (self._low - 1))
+        self._width = width
+        if len(keys) > 1 and not (keys[1:] >= keys[:-1]).all():
+            permutation = np.argsort(keys, kind="stable")
+            keys = keys[permutation]
+            order = permutation if order is None else order[permutation]
+        self._sorted = keys
+        self._order = order
+
+    def rows(self, first: int, last: int) -> Index:
+        """The rows at positions ``first .. last-1`` of the sorted order."""
+        return self.at(np.arange(first, last))
+
+    def at(self, positions: Index) -> Index:
+        """The rows at the given positions of the sorted order."""
+        return positions if self._order is None else self._order[positions]
+
+    def find(
+        self, codes: Codes | None, low: Times | int | None, high: Times | int | None, count: int = 0
+    ) -> tuple[Index, Index]:
+        """For each probe, the positions ``first .. last`` of rows with its key and
+        ``low <= time <= high``. ``None`` leaves a side open."""
+        if codes is None:
+            first = 0 if low is None else np.searchsorted(self._sorted, low, "left")
+            last = (
+                len(self._sorted) if high is None else np.searchsorted(self._sorted, high, "right")
+            )
+            first = np.broadcast_to(np.asarray(first, dtype=np.int64), (count,))
+            last = np.broadcast_to(np.asarray(last, dtype=np.int64), (count,))
+            return first, np.maximum(last, first)
+        base = codes * self._width
+        first = np.searchsorted(self._sorted, base + self._offset(low, "left", 0), "left")
+        top = self._width - 1
+        last = np.searchsorted(self._sorted, base + self._offset(high, "right", top), "right")
+        last = np.maximum(last, first)
+        unknown = codes < 0
+        if unknown.any():
+            last = np.where(unknown, first, last)
+        return first, last
+
+    def _offset(self, bound: Times | int | None, side: str, open_end: int) -> Times | int:
+        """A bound as an offset within a group's part of the key space."""
+        if bound is None:
+            return open_end
+        if self._levels is not None:
+            ranks = np.searchsorted(self._levels, bound, "left" if side == "left" else "right")
+            bound = ranks if side == "left" else ranks - 1
+        return np.clip(bound - (self._low - 1), 0, self._width - 1)  # type: ignore[no-any-return]
+
+
+def expand(first: Index, last: Index) -> Iterator[tuple[Index, Index]]:
+    """Pairs (probe, position) of all ranges, in chunks of bounded size, probes in order.
+
+    >>> import numpy as np
+    >>> [(a.tolist(), b.tolist()) for a, b in expand(np.array([0, 3]), np.array([2, 4]))]
+    [([0, 0, 1], [0, 1, 3])]
+    """
+    counts = last - first
+    total = np.cumsum(counts)
+    if len(total) == 0 or total[-1] == 0:
+        return
+    begin = 0
+    while begin < len(counts):
+        done = total[begin - 1] if begin else 0
+        stop = int(np.searchsorted(total, done + CHUNK, "right"))
+        stop = max(stop, begin + 1)
+        part = counts[begin:stop]
+        size = int(total[stop - 1] - done)
+        if size:
+            probes = np.repeat(np.arange(begin, stop), part)
+            shift = np.repeat(first[begin:stop] - (total[begin:stop] - part - done), part)
+            yield probes, np.arange(size) + shift
+        begin = stop

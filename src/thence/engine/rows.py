@@ -1,0 +1,109 @@
+"""Rows of events as columns: taking, joining end to end, and telling equal rows apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from thence.engine.keys import combine, identity_codes
+from thence.model.events import Events
+from thence.model.schema import EventSchema
+
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+def empty(schema: EventSchema) -> Events:
+    """No events of a type."""
+    none = np.empty(0, dtype=np.int64)
+    return Events(none, none, {a.name: pa.array([], a.type.arrow) for a in schema.attributes})
+
+
+def is_points(events: Events) -> bool:
+    """Whether the events share one array for start and end, and so are all simple events."""
+    return events.start is events.end
+
+
+def take(events: Events, rows: Index | Mask) -> Events:
+    """Some of the rows: by position, or by a mask."""
+    if rows.dtype == np.bool_:
+        if rows.all():
+            return events
+        rows = np.flatnonzero(rows)
+    start = events.start[rows]
+    end = start if is_points(events) else events.end[rows]
+    indices = pa.array(rows)
+    return Events(start, end, {n: c.take(indices) for n, c in events.columns.items()})
+
+
+def concat(parts: Sequence[Events]) -> Events:
+    """Rows of several parts of one event type, one after another."""
+    filled = [part for part in parts if len(part)] or list(parts[:1])
+    if len(filled) == 1:
+        return filled[0]
+    start = np.concatenate([part.start for part in filled])
+    points = all(is_points(part) for part in filled)
+    end = start if points else np.concatenate([part.end for part in filled])
+    names = [n for n in filled[0].columns if all(n in part.columns for part in filled)]
+    columns = {n: pa.concat_arrays([part.columns[n] for part in filled]) for n in names}
+    return Events(start, end, columns)
+
+
+def select(events: Events, names: Iterable[str]) -> Events:
+    """The same rows with only the named columns."""
+    return Events(events.start, events.end, {n: events.columns[n] for n in names})
+
+
+def row_ids(events: Events, columns: Mapping[str, Any] | None = None) -> Index:
+    """A number per row; two rows have the same number just when they are the same event."""
+    codes = [identity_codes(events.start)]
+    if not is_points(events):
+        codes.append(identity_codes(events.end))
+    codes += [identity_codes(c) for c in (columns or events.columns).values()]
+    return combine(codes)[0]
+
+
+def distinct(events: Events, known: Events | None = None) -> Events:
+    """Each event once, in order of first appearance, without those that are known already."""
+    if len(events) == 0:
+        return events
+    offset = 0 if known is None else len(known)
+    if offset and known is not None:
+        everything = concat([known, events])
+        if len(everything.columns) != len(events.columns):
+            raise AssertionError("known rows lack columns of the new ones")
+    else:
+        if _strictly_increasing(events.start) or _strictly_increasing(events.end):
+            return events
+        everything = events
+    ids = row_ids(everything)
+    _, first = np.unique(ids, return_index=True)
+    fresh = np.sort(first[first >= offset]) - offset
+    return events if len(fresh) == len(events) else take(events, fresh)
+
+
+def _strictly_increasing(values: Index) -> bool:
+    return bool((values[1:] > values[:-1]).all())
+
+
+def unique_by(events: Events, columns: Iterable[str], start: bool, end: bool) -> bool:
+    """Whether the named columns, and start or end where asked, tell all rows apart."""
+    if len(events) < 2:
+        return True
+    times = []
+    if start or (end and is_points(events)):
+        times.append(events.start)
+    if end and not is_points(events):
+        times.append(events.end)
+    if any(_strictly_increasing(t) for t in times):
+        return True
+    codes = [identity_codes(t) for t in times]
+    codes += [identity_codes(events.columns[name]) for name in columns]
+    if not codes:
+        return False
+    ids, size = combine(codes)
+    return size >= len(ids) and len(np.unique(ids)) == len(ids)

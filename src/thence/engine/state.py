@@ -1,0 +1,151 @@
+"""What a running program remembers between steps: events it may still need, and nothing else.
+
+State is Arrow tables. It can be saved to bytes and restored on another machine: a JSON header with
+a format version and the program's fingerprint, then one Arrow IPC stream per table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thence.engine.lineage import COLUMN, LINEAGE
+from thence.model.errors import StateError
+from thence.model.events import Events
+from thence.model.schema import EventSchema
+
+VERSION = 1
+_MAGIC = b"THENCE-STATE\n"
+NEVER = -(2**62)
+"""A horizon before all time: nothing has been seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything that outlives a step.
+
+    ``events`` are events that later ones may join; ``emitted`` are results that could still be
+    derived in another way and must not be reported again; ``waiting`` are results whose lineage
+    may still grow.
+    """
+
+    horizon: int = NEVER
+    latest: int = NEVER
+    events: Mapping[str, Events] = field(default_factory=dict)
+    emitted: Mapping[str, Events] = field(default_factory=dict)
+    waiting: Mapping[str, Events] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the state holds."""
+        tables = (*self.events.values(), *self.emitted.values(), *self.waiting.values())
+        return sum(len(table) for table in tables)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the state takes."""
+        tables = (*self.events.values(), *self.emitted.values(), *self.waiting.values())
+        return sum(
+            t.start.nbytes + t.end.nbytes + sum(c.nbytes for c in t.columns.values())
+            for t in tables
+        )
+
+
+def fingerprint(text: str) -> str:
+    """A short name for a program, to tell whether saved state belongs to it."""
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def save(state: State, program: str, extra: Mapping[str, Any]) -> bytes:
+    """State as bytes. ``extra`` is whatever the caller wants back, as JSON."""
+    tables = []
+    payload = b""
+    for part in ("events", "emitted", "waiting"):
+        for name, events in getattr(state, part).items():
+            data = _table_bytes(events)
+            tables.append({"part": part, "event": name, "bytes": len(data)})
+            payload += data
+    header = json.dumps(
+        {
+            "version": VERSION,
+            "program": program,
+            "horizon": state.horizon,
+            "latest": state.latest,
+            "extra": dict(extra),
+            "tables": tables,
+        }
+    ).encode()
+    digest = hashlib.sha256(header + payload).digest()
+    return _MAGIC + struct.pack(">I", len(header)) + header + payload + digest
+
+
+def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
+    """State from bytes, checked to be whole and to belong to the program."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise StateError(f"saved state must be bytes, not {type(data).__name__}")
+    data = bytes(data)
+    if not data.startswith(_MAGIC) or len(data) < len(_MAGIC) + 36:
+        raise StateError("this is not saved state of a Thence session")
+    begin = len(_MAGIC) + 4
+    (length,) = struct.unpack(">I", data[len(_MAGIC) : begin])
+    body, digest = data[begin:-32], data[-32:]
+    if len(body) < length or hashlib.sha256(body).digest() != digest:
+        raise StateError("the saved state is damaged or cut short: it fails its checksum")
+    header = json.loads(body[:length])
+    if header["version"] != VERSION:
+        raise StateError(
+            f"the saved state has format version {header['version']}; this version of Thence "
+            f"reads version {VERSION}"
+        )
+    if header["program"] != program:
+        raise StateError(
+            "the saved state belongs to another program: restore it with the program it was "
+            "saved from, or begin a new session"
+        )
+    parts: dict[str, dict[str, Events]] = {"events": {}, "emitted": {}, "waiting": {}}
+    offset = length
+    for table in header["tables"]:
+        chunk = body[offset : offset + table["bytes"]]
+        offset += table["bytes"]
+        parts[table["part"]][table["event"]] = _from_bytes(chunk)
+    state = State(header["horizon"], header["latest"], **parts)
+    return state, header["extra"]
+
+
+def _table_bytes(events: Events) -> bytes:
+    columns = {"start": pa.array(events.start), "end": pa.array(events.end)}
+    columns |= {f"c.{name}": column for name, column in events.columns.items()}
+    table = pa.table(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _from_bytes(data: bytes) -> Events:
+    table = pa.ipc.open_stream(data).read_all()
+    start = table.column("start").to_numpy()
+    end = table.column("end").to_numpy()
+    if np.array_equal(start, end):
+        end = start
+    columns = {}
+    for name in table.column_names[2:]:
+        chunks = table.column(name)
+        columns[name[2:]] = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
+    return Events(start, end, columns)
+
+
+def empty_events(schema: EventSchema, lineage: bool) -> Events:
+    """No events of a type, with a lineage column where one is kept."""
+    none = np.empty(0, dtype=np.int64)
+    columns: dict[str, Any] = {a.name: pa.array([], a.type.arrow) for a in schema.attributes}
+    if lineage:
+        columns[LINEAGE] = pa.array([], COLUMN)
+    return Events(none, none, columns)

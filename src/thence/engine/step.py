@@ -1,0 +1,182 @@
+"""One step of a program: new events and a horizon in, results and new state out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from thence.engine.derive import Horizon, Inputs, derive
+from thence.engine.lineage import merged, with_more_lineage
+from thence.engine.program import Compiled, Stage
+from thence.engine.rows import concat, distinct, take
+from thence.engine.state import State, empty_events
+from thence.logic.bounds import UNBOUNDED
+from thence.logic.conjunct import Retention
+from thence.model.events import Events
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a program is run: with lineage or not, and for how long events are kept for further
+    steps; None where this step is the only one."""
+
+    lineage: bool = False
+    retention: Mapping[str, Retention] | None = None
+
+
+def step(
+    compiled: Compiled,
+    state: State,
+    events: Mapping[str, Events],
+    horizon: int,
+    options: Options = Options(),  # noqa: B008 (immutable)
+) -> tuple[State, dict[str, Events]]:
+    """Take new events and a horizon; give the state after, and the results that are new.
+
+    Every new event ends after the previous horizon. Results are given once: a result ends no
+    earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
+    """
+    old = _known(compiled, state, options)
+    new = {
+        name: events[name] if name in events else _none_of(old[name]) for name in compiled.inputs
+    }
+    inputs = Inputs(old, new)
+    moment = Horizon(state.horizon, max(horizon, state.horizon))
+    for stage in compiled.stages:
+        new.update(_run_stage(compiled, stage, inputs, state, moment, options))
+    latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
+    results = {name: new[name] for name in compiled.public}
+    if options.lineage:
+        results, waiting = _settled(compiled, state, results, moment.now)
+    else:
+        waiting = {}
+    if options.retention is None:
+        return State(moment.now, latest), results
+    kept = State(
+        moment.now,
+        latest,
+        _retained(options.retention, inputs, moment.now),
+        _repeatable(compiled, state, new, moment.now),
+        waiting,
+    )
+    return kept, results
+
+
+def _known(compiled: Compiled, state: State, options: Options) -> dict[str, Events]:
+    """The remembered events of every type, none where none are remembered."""
+    return {
+        name: state.events[name]
+        if name in state.events
+        else empty_events(schema, options.lineage and name not in compiled.inputs)
+        for name, schema in compiled.schemas.items()
+    }
+
+
+def _run_stage(
+    compiled: Compiled,
+    stage: Stage,
+    inputs: Inputs,
+    state: State,
+    moment: Horizon,
+    options: Options,
+) -> dict[str, Events]:
+    """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
+    none = {name: empty_events(compiled.schemas[name], options.lineage) for name in stage.events}
+    if not stage.recursive:
+        return _round(compiled, stage, inputs, dict(state.emitted), moment, none, options)
+    total = dict(none)
+    known = dict(state.emitted)
+    old, before = dict(inputs.old), moment.before
+    new = {**inputs.new, **none}
+    while True:
+        found = _round(
+            compiled, stage, Inputs(old, new), known, Horizon(before, moment.now), none, options
+        )
+        if not any(len(events) for events in found.values()):
+            return total
+        # What this round has seen is old for the next; only what it found is new.
+        everything = Inputs(old, new)
+        old = {name: everything.all(name) for name in old if name in new or name in old}
+        new = {name: _none_of(events) for name, events in old.items()} | found
+        before = moment.now
+        for name, events in found.items():
+            total[name] = concat([total[name], events])
+            known[name] = concat([known[name], events]) if name in known else events
+
+
+def _none_of(events: Events) -> Events:
+    return take(events, np.empty(0, dtype=np.int64))
+
+
+def _round(
+    compiled: Compiled,
+    stage: Stage,
+    inputs: Inputs,
+    known: Mapping[str, Events],
+    moment: Horizon,
+    none: Mapping[str, Events],
+    options: Options,
+) -> dict[str, Events]:
+    parts: dict[str, list[Events]] = {name: [] for name in stage.events}
+    for rule in stage.rules:
+        parts[rule[0].conjunct.event] += derive(rule, inputs, moment, options.lineage)
+    found = {}
+    for name, pieces in parts.items():
+        if not pieces:
+            found[name] = none[name]
+        elif options.lineage:
+            found[name] = with_more_lineage(concat(pieces), known.get(name))
+        elif len(pieces) == 1 and not len(known.get(name, ())):
+            found[name] = pieces[0]
+        else:
+            found[name] = distinct(concat(pieces), known.get(name))
+    return found
+
+
+def _retained(
+    retention_of: Mapping[str, Retention], inputs: Inputs, horizon: int
+) -> dict[str, Events]:
+    """The events that something later may still need."""
+    kept = {}
+    for name, retention in retention_of.items():
+        if retention.micros <= -UNBOUNDED:
+            continue
+        events = inputs.all(name)
+        if len(events) == 0:
+            continue
+        kept[name] = (
+            take(events, events.end > horizon - retention.micros) if retention.bounded else events
+        )
+    return kept
+
+
+def _repeatable(
+    compiled: Compiled, state: State, new: Mapping[str, Events], horizon: int
+) -> dict[str, Events]:
+    """Results that could be derived once more: those that end after the horizon."""
+    kept = {}
+    for name in compiled.derived:
+        parts = [part[name] for part in (state.emitted, new) if name in part and len(part[name])]
+        if parts:
+            events = concat(parts)
+            events = take(events, events.end > horizon)
+            if len(events):
+                kept[name] = events
+    return kept
+
+
+def _settled(
+    compiled: Compiled, state: State, results: Mapping[str, Events], horizon: int
+) -> tuple[dict[str, Events], dict[str, Events]]:
+    """Results whose lineage is complete, and those that must wait for the horizon to pass them."""
+    done, waiting = {}, {}
+    for name, events in results.items():
+        parts = [state.waiting[name]] if name in state.waiting else []
+        whole = merged(concat([*parts, events]))
+        settled = whole.end <= horizon
+        done[name] = take(whole, settled)
+        if not settled.all():
+            waiting[name] = take(whole, ~settled)
+    return done, waiting

@@ -1,0 +1,116 @@
+"""Windows of a match: what must be absent from them, and what lies in them.
+
+Both are the same search as a join step, against bounds that place the windowed atom relative to
+the match; absence keeps the rows for which nothing is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from thence.engine.evaluate import evaluate
+from thence.engine.keys import combine, join_codes
+from thence.engine.match import Match
+from thence.engine.prepared import Prepared
+from thence.engine.rows import is_points
+from thence.engine.search import Candidates, Key, holds, search
+from thence.logic.bounds import Constraint
+from thence.logic.conjunct import EPOCH, Column, WindowUse
+from thence.logic.expr import Call, Expr
+
+Index = npt.NDArray[np.int64]
+
+
+def without(match: Match, window: WindowUse) -> Match:
+    """The rows of a match in whose window nothing lies."""
+    if len(match.rels[window.atom]) == 0 or match.length == 0:
+        return match
+    search_ = _WindowSearch(match, window)
+    if search_.exact:
+        return match.where(search_.candidates.first >= search_.candidates.last)
+    empty = np.ones(match.length, dtype=np.bool_)
+    for probes, _ in search_.found():
+        empty[probes] = False
+    return match.where(empty)
+
+
+def inside(match: Match, window: WindowUse) -> Iterator[tuple[Index, Index]]:
+    """Chunks of (row of the match, row of the windowed relation) for what lies in the window."""
+    if len(match.rels[window.atom]) and match.length:
+        yield from _WindowSearch(match, window).found()
+
+
+class _WindowSearch:
+    def __init__(self, match: Match, window: WindowUse) -> None:
+        self.match = match
+        self.window = window
+        prepared = match.prepared
+        use, rel = prepared.uses[window.atom], match.rels[window.atom]
+        lengths = rel.end - rel.start if not is_points(rel) else np.zeros(1, dtype=np.int64)
+        bounds = window.bounds.with_constraints(
+            [
+                Constraint(use.end, use.start, int(lengths.max())),
+                Constraint(use.start, use.end, -int(lengths.min())),
+            ]
+        )
+        nodes = _match_nodes(prepared)
+        self.predicates: list[Expr] = [
+            p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}
+        ]
+        self.candidates: Candidates = search(match, window.atom, nodes, bounds, self.key())
+        settled = {EPOCH, *nodes}
+        exact = self.candidates.exact
+        self.constraints = [
+            c
+            for c in prepared.reduced(window.constraints)
+            if not (
+                {c.later, c.earlier} & exact
+                and {c.later, c.earlier} - exact
+                and {c.later, c.earlier} - exact <= settled
+            )
+        ]
+
+    @property
+    def exact(self) -> bool:
+        """Whether the ranges say it all."""
+        return not self.constraints and not self.predicates
+
+    def key(self) -> Key | None:
+        """Codes of the columns that must be equal; links of unlike types become predicates."""
+        match, rel = self.match, self.match.rels[self.window.atom]
+        pairs = []
+        for name, expr in self.window.links:
+            values = evaluate(expr, match.leaf, match.length)
+            if values.type == rel.columns[name].type:
+                codes, size = join_codes([values, rel.columns[name]])
+                pairs.append((np.concatenate(codes), size))
+            else:
+                self.predicates.append(Call("=", (Column(self.window.atom, name), expr)))
+        if not pairs:
+            return None
+        codes_, groups = combine(pairs) if len(pairs) > 1 else pairs[0]
+        return Key(codes_[: match.length], codes_[match.length :], groups)
+
+    def found(self) -> Iterator[tuple[Index, Index]]:
+        for probes, rows in self.candidates.pairs():
+            longer = self.match.extend(probes, self.window.atom, rows)
+            mask = holds(longer, self.constraints, self.predicates)
+            if mask is None:
+                yield probes, rows
+            else:
+                kept = np.flatnonzero(mask)
+                if len(kept):
+                    yield probes[kept], rows[kept]
+
+
+def _match_nodes(prepared: Prepared) -> list[int]:
+    """All nodes that have a time once the positive atoms are bound."""
+    positive = frozenset(prepared.conjunct.positive)
+    return [
+        node
+        for node in range(1, len(prepared.conjunct.nodes))
+        if prepared.base(node) == (node, 0) and prepared.node_atoms(node) <= positive
+    ]

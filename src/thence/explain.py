@@ -1,0 +1,160 @@
+"""``program.explain()``: what a program will do, in words and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from thence.engine.prepared import Prepared
+from thence.engine.program import Compiled, Stage
+from thence.lang.text import format_rule
+from thence.logic.bounds import UNBOUNDED
+from thence.logic.conjunct import (
+    Column,
+    Conjunct,
+    NodeTime,
+    WindowUse,
+    name_of_node,
+    partition_key,
+    retentions,
+)
+from thence.logic.expr import Aggregate, Call, Const, Expr
+from thence.model.time import format_duration, format_timestamp
+
+
+def explain(compiled: Compiled) -> str:
+    """Logical and physical plan of a program, its state bounds and partition keys."""
+    lines = ["inputs"]
+    for schema in compiled.checked.program.events:
+        lines.append(f"  {schema}{_kept(compiled, schema.name)}")
+    rules: dict[str, list[str]] = {}
+    for rule in compiled.checked.program.rules:
+        rules.setdefault(rule.event, []).append(format_rule(rule))
+    for number, stage in enumerate(compiled.stages, 1):
+        lines += ["", *_stage(compiled, stage, number, rules)]
+    if compiled.needs.instants:
+        names = ", ".join(sorted(compiled.needs.instants))
+        lines += ["", f"bounded if these are instants, which a stream checks: {names}"]
+    if compiled.needs.unbounded:
+        lines += ["", "unbounded state (a stream refuses this unless allow_unbounded is set)"]
+        lines += [f"  {d.message}" for d in compiled.needs.unbounded]
+    return "\n".join(lines) + "\n"
+
+
+def _kept(compiled: Compiled, event: str) -> str:
+    if event not in compiled.needs.retention:
+        return "   -- not used" if event not in compiled.public else ""
+    columns = ", ".join(sorted(compiled.columns.get(event, ()))) or "none"
+    return f"   -- {_retention(compiled.needs.retention[event].micros)}; columns read: {columns}"
+
+
+def _retention(micros: int) -> str:
+    if micros >= UNBOUNDED:
+        return "kept forever"
+    if micros <= 0:
+        return "not kept"
+    return f"kept for {format_duration(micros)}"
+
+
+def _stage(
+    compiled: Compiled, stage: Stage, number: int, rules: dict[str, list[str]]
+) -> Iterator[str]:
+    names = ", ".join(_event(name) for name in stage.events)
+    yield f"stage {number}: {names}{' (recursive, to a fixpoint)' if stage.recursive else ''}"
+    for name in stage.events:
+        schema = compiled.schemas[name]
+        attributes = ", ".join(f"{a.name} {a.type}" for a in schema.attributes)
+        yield f"  {_event(name)}({attributes}){_kept(compiled, name)}"
+        yield from (f"    {text}" for text in rules.get(name, ()))
+    for rule in stage.rules:
+        for alternative in rule:
+            yield from _rule(compiled, alternative)
+
+
+def _event(name: str) -> str:
+    return f"inner pattern {name}" if name.startswith("#") else name
+
+
+def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
+    conjunct = rule.conjunct
+    yield f"  join for {_event(conjunct.event)}"
+    for atom in conjunct.positive:
+        use = conjunct.atoms[atom]
+        kept = retentions(conjunct, compiled.needs.lengths)[atom]
+        label = f"{use.label}: " if use.label else ""
+        yield f"    {label}{use.event}   -- {_retention(kept.micros)}"
+    for link in conjunct.links:
+        yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
+    for constraint in rule.constraints:
+        yield f"    time:  {_constraint(conjunct, constraint.later, constraint.earlier, constraint.limit)}"
+    for predicate in conjunct.predicates:
+        yield f"    where: {_expr(conjunct, predicate)}"
+    for window in conjunct.windows:
+        yield from _window(compiled, rule, window)
+    start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
+    yield f"    at:    [{start}, {end}]"
+    if conjunct.gates:
+        judged = ", ".join(name_of_node(conjunct, gate) for gate in conjunct.gates)
+        yield f"    reported when the horizon has passed {judged}"
+    else:
+        yield "    reported at once"
+    key = ", ".join(partition_key(conjunct))
+    yield f"    partition key: {key or 'none'}"
+
+
+def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[str]:
+    conjunct = rule.conjunct
+    use = conjunct.atoms[window.atom]
+    word = "absent" if window.mode == "absent" else "collect"
+    kept = retentions(conjunct, compiled.needs.lengths)[window.atom]
+    yield f"    {word}: {_event(use.event)}   -- {_retention(kept.micros)}"
+    for name, expr in window.links:
+        yield f"      equal: {use.label or use.event}.{name} = {_expr(conjunct, expr)}"
+    for c in rule.reduced(window.constraints):
+        yield f"      time:  {_constraint(conjunct, c.later, c.earlier, c.limit)}"
+    for predicate in window.predicates:
+        yield f"      where: {_expr(conjunct, predicate)}"
+
+
+def _constraint(conjunct: Conjunct, later: int, earlier: int, limit: int) -> str:
+    if later == 0:
+        return f"{name_of_node(conjunct, earlier)} >= {format_timestamp(-limit)}"
+    if earlier == 0:
+        return f"{name_of_node(conjunct, later)} <= {format_timestamp(limit)}"
+    x, y = name_of_node(conjunct, later), name_of_node(conjunct, earlier)
+    if limit == -1:
+        return f"{x} < {y}"
+    if limit == 0:
+        return f"{x} <= {y}"
+    if (limit + 1) % 1000 == 0:
+        # A strict bound by a round number of milliseconds.
+        shift = limit + 1
+        if shift < 0:
+            return f"{x} + {format_duration(-shift)} < {y}"
+        return f"{x} < {y} + {format_duration(shift)}"
+    if limit < 0:
+        return f"{x} + {format_duration(-limit)} <= {y}"
+    return f"{x} <= {y} + {format_duration(limit)}"
+
+
+def _leaf(conjunct: Conjunct, column: Column) -> str:
+    use = conjunct.atoms[column.atom]
+    return f"{use.label or use.event}.{column.name}"
+
+
+def _expr(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
+    match expr:
+        case Column():
+            return _leaf(conjunct, expr)
+        case NodeTime(node):
+            return name_of_node(conjunct, node)
+        case Const(value, kind):
+            if kind.kind == "duration":
+                return format_duration(value)
+            if kind.kind == "timestamp":
+                return format_timestamp(value)
+            return "null" if value is None else repr(value)
+        case Call(function, (left, right)) if not function[0].isalpha():
+            return f"({_expr(conjunct, left)} {function} {_expr(conjunct, right)})"
+        case Call(function, args):
+            return f"{function}({', '.join(_expr(conjunct, arg) for arg in args)})"
+    return str(expr)

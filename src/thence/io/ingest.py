@@ -1,0 +1,244 @@
+"""Events from whatever a caller has, checked against what the program declares."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thence.io.columns import Place, as_array
+from thence.io.files import find_files, open_file, stem
+from thence.io.frames import (
+    Frame,
+    PandasFrame,
+    Rows,
+    arrow_frame,
+    columns_frame,
+    is_pandas,
+    records_frame,
+)
+from thence.io.intervals import read_intervals
+from thence.io.progress import file_was_read
+from thence.io.split import rows_by_name
+from thence.model.errors import InputError
+from thence.model.events import Events
+from thence.model.schema import EventSchema
+from thence.model.types import Type
+
+_TABLES = (
+    "anything that gives an Arrow stream (pyarrow, polars, pandas, DuckDB), a list of records, "
+    "a dict of columns, or a path to .parquet, .csv or .jsonl files"
+)
+_RESERVED = ("type", "time", "start", "end")
+
+
+def read_events(
+    events: Any,
+    schemas: Mapping[str, EventSchema],
+    needed: Collection[str] | None = None,
+    columns: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, Events]:
+    """The events of each needed type, with the needed attributes, in the types declared.
+
+    ``events`` is a mapping from event name to table, or one table with a column ``type``. Every
+    needed name is in the answer; one of which there are no events has no rows. ``columns`` names
+    the attributes that are read; an event that it leaves out is read for its times alone.
+
+    >>> from thence.model.schema import Attribute
+    >>> from thence.model.types import INT
+    >>> tick = EventSchema("tick", (Attribute("id", INT),))
+    >>> found = read_events({"tick": [{"id": 7, "time": "1970-01-01T00:00:01Z"}]}, {"tick": tick})
+    >>> found["tick"].start, found["tick"].columns["id"].to_pylist()
+    (array([1000000]), [7])
+    """
+    names = tuple(schemas if needed is None else (name for name in schemas if name in needed))
+    wanted = {
+        name: tuple(a for a in schemas[name].names if columns is None or a in columns.get(name, ()))
+        for name in names
+    }
+    reader = _Reader(schemas, wanted)
+    parts: dict[str, list[Events]] = {name: [] for name in names}
+    for name, part in reader.read(events):
+        parts[name].append(part)
+    return {name: _joined(parts[name], schemas[name], wanted[name]) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What is declared, and which events and attributes are wanted of it."""
+
+    schemas: Mapping[str, EventSchema]
+    wanted: Mapping[str, tuple[str, ...]]
+
+    def read(self, events: Any) -> Iterator[tuple[str, Events]]:
+        if isinstance(events, Mapping) and not self._is_table(events):
+            for name, table in events.items():
+                if name not in self.schemas:
+                    raise self._unknown(name)
+                if name in self.wanted:
+                    for frame, _ in self._frames(table, f"events[{name!r}]"):
+                        yield from self._read_one(frame, name)
+            return
+        for frame, hint in self._frames(events, "events"):
+            yield from self._read_mixed(frame, hint)
+
+    def _is_table(self, events: Mapping[Any, Any]) -> bool:
+        """Whether a mapping is a table in columns, rather than a table per event."""
+        return not all(key in self.schemas for key in events) and any(
+            key in events for key in _RESERVED if key not in self.schemas
+        )
+
+    def _unknown(self, name: Any) -> InputError:
+        known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
+        return InputError(
+            f"events: the program declares no input event {name!r}.{_nearest(name, self.schemas)} "
+            f"Declared are: {known}."
+        )
+
+    def _frames(self, value: Any, label: str) -> Iterator[tuple[Frame, str | None]]:
+        """The tables that a value stands for, each with the event that a file's name suggests."""
+        if isinstance(value, str | Path):
+            for path in find_files(value):
+                yield open_file(path, self._columns()), stem(path)
+                file_was_read(path)
+        elif is_pandas(value) and hasattr(value, "columns"):
+            yield PandasFrame(label, value), None
+        elif hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
+            yield arrow_frame(label, value), None
+        elif isinstance(value, Mapping):
+            yield columns_frame(label, value), None
+        elif isinstance(value, Iterable) and not isinstance(value, bytes):
+            items = list(value)
+            if items and isinstance(items[0], Mapping):
+                yield records_frame(label, items), None
+            else:
+                for index, item in enumerate(items):
+                    yield from self._frames(item, f"{label}[{index}]")
+        else:
+            hint = " Call its collect() first." if hasattr(value, "collect") else ""
+            raise InputError(
+                f"{label}: a {type(value).__name__} is not a table.{hint} A table is {_TABLES}."
+            )
+
+    def _columns(self) -> dict[str, set[Type]]:
+        """Every column that may be read, and the types it is declared with."""
+        columns: dict[str, set[Type]] = {name: set() for name in _RESERVED}
+        for event in self.wanted:
+            for attribute in self.schemas[event].attributes:
+                columns.setdefault(attribute.name, set()).add(attribute.type)
+        return columns
+
+    def _read_mixed(self, frame: Frame, hint: str | None) -> Iterator[tuple[str, Events]]:
+        names = frame.names(None)
+        if "type" not in names:
+            if frame.rows == 0 and not names:
+                return
+            if hint in self.schemas:
+                yield from self._read_one(frame, str(hint))
+            elif len(self.schemas) == 1:
+                yield from self._read_one(frame, next(iter(self.schemas)))
+            else:
+                raise self._untyped(frame, names)
+            return
+        for name, rows in self._rows(frame).items():
+            if len(rows):
+                whole = len(rows) == frame.rows
+                yield from self._read_one(frame, name, None if whole else rows)
+
+    def _untyped(self, frame: Frame, names: Collection[str]) -> InputError:
+        have = ", ".join(f"'{n}'" for n in names)
+        known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
+        return InputError(
+            f"{frame.label} has no column 'type' that says which event a row is."
+            f"{_nearest('type', names)} Add one, or give a table per event: {{name: table}}. "
+            f"Its columns are: {have}. Declared events are: {known}."
+        )
+
+    def _rows(self, frame: Frame) -> dict[str, Rows]:
+        column = frame.column("type", None)
+        if isinstance(column, list):
+            return self._rows_in_list(frame, column)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if not (is_text or pa.types.is_string_view(kind)):
+            if len(column) == column.null_count == 0:
+                return {}
+            raise InputError(
+                f"{frame.label}: column 'type' holds {kind}; it must hold the names of events."
+            )
+        if column.null_count:
+            row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+            raise _no_type(frame, row)
+        return rows_by_name(column, self.wanted)
+
+    def _rows_in_list(self, frame: Frame, column: list[Any]) -> dict[str, Rows]:
+        rows: dict[str, list[int]] = {name: [] for name in self.wanted}
+        for row, name in enumerate(column):
+            if not isinstance(name, str):
+                raise _no_type(frame, row, name)
+            if name in rows:
+                rows[name].append(row)
+        return {name: np.array(found, np.int64) for name, found in rows.items()}
+
+    def _read_one(
+        self, frame: Frame, event: str, rows: Rows | None = None
+    ) -> Iterator[tuple[str, Events]]:
+        """Some rows of a table as events of one type."""
+        if event not in self.wanted:
+            return
+        names = frame.names(rows)
+        if frame.rows == 0 and not names:
+            return
+        for attribute in self.schemas[event].names:
+            if attribute not in names:
+                raise _missing(frame, event, attribute, names)
+        place = Place(frame.label, event, rows)
+        start, end = read_intervals(frame, place, self.schemas[event].longest)
+        columns = {}
+        for name in self.wanted[event]:
+            declared = self.schemas[event].type_of(name)
+            assert declared is not None
+            columns[name] = as_array(frame.column(name, rows), declared, name, place, frame.text)
+        yield event, Events(start, end, columns)
+
+
+def _joined(parts: list[Events], schema: EventSchema, wanted: tuple[str, ...]) -> Events:
+    if len(parts) == 1:
+        return parts[0]
+    types = {a.name: a.type.arrow for a in schema.attributes}
+    if not parts:
+        nothing = np.empty(0, np.int64)
+        return Events(nothing, nothing, {name: pa.array([], types[name]) for name in wanted})
+    start = np.concatenate([part.start for part in parts])
+    points = all(part.start is part.end for part in parts)
+    end = start if points else np.concatenate([part.end for part in parts])
+    columns = {name: pa.concat_arrays([p.columns[name] for p in parts]) for name in wanted}
+    return Events(start, end, columns)
+
+
+def _missing(frame: Frame, event: str, attribute: str, names: Collection[str]) -> InputError:
+    have = ", ".join(f"'{n}'" for n in names) or "none"
+    return InputError(
+        f"{frame.label}: event '{event}' has no column '{attribute}'."
+        f"{_nearest(attribute, names)} Its columns are: {have}."
+    )
+
+
+def _no_type(frame: Frame, row: int, name: Any = None) -> InputError:
+    what = "is null" if name is None else f"is {name!r}"
+    return InputError(
+        f"{frame.label}: row {row + 1}: 'type' {what}; it must name the event that the row is."
+    )
+
+
+def _nearest(name: Any, known: Iterable[str]) -> str:
+    close = get_close_matches(str(name), list(known), n=1)
+    if not close:
+        lowered = {k.lower(): k for k in known}
+        close = [lowered[str(name).lower()]] if str(name).lower() in lowered else []
+    return f" Did you mean '{close[0]}'?" if close else ""

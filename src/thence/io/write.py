@@ -1,0 +1,108 @@
+"""Results into files: each appears whole under its name, or not at all."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from thence.io.files import FORMATS, format_of
+from thence.io.render import csv_text, json_text
+from thence.model.errors import InputError
+
+EXTENSIONS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
+_NAMES = {**{name: name for name in EXTENSIONS}, "json": "jsonl", "ndjson": "jsonl"}
+
+
+def write_table(table: pa.Table, path: str | Path, format: str | None = None) -> Path:  # noqa: A002
+    """Write one table as ``parquet``, ``csv`` or ``json`` lines, by default as the name says."""
+    target = Path(path)
+    kind = _format_for(target, format)
+
+    def fill(file: BinaryIO) -> None:
+        if kind == "parquet":
+            pq.write_table(table, file)
+        else:
+            file.writelines(csv_text(table) if kind == "csv" else json_text(table))
+
+    _write(target, fill)
+    return target
+
+
+def write_results(
+    results: Mapping[str, Any],
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+) -> list[Path]:
+    """Write the results of a run; the answer is the files written.
+
+    A path that ends with a known extension is one file. It holds one event's results, or, in JSON
+    lines, those of several with a field ``type``. Any other path is a directory with a file per
+    event.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS or target.is_dir():
+        kind = "parquet" if format is None else _known(format)
+        with _as_input_error(target):
+            target.mkdir(parents=True, exist_ok=True)
+        return [
+            write_table(table, target / f"{event}{EXTENSIONS[kind]}", kind)
+            for event, table in results.items()
+        ]
+    kind = _format_for(target, format)
+    if len(results) == 1:
+        return [write_table(next(iter(results.values())), target, kind)]
+    if kind != "jsonl":
+        raise InputError(
+            f"'{target}' is one file, and there are results of {len(results)} events. Give a "
+            "directory (a name without extension), a .jsonl file, or choose one event."
+        )
+
+    def fill(file: BinaryIO) -> None:
+        for event, table in results.items():
+            file.writelines(json_text(table, event))
+
+    _write(target, fill)
+    return [target]
+
+
+def _known(name: str) -> str:
+    if name.lower() not in _NAMES:
+        raise InputError(f"Unknown format '{name}'. The formats are parquet, csv and json.")
+    return _NAMES[name.lower()]
+
+
+def _format_for(path: Path, name: str | None) -> str:
+    by_name = format_of(path) if name is None or path.suffix.lower() in FORMATS else None
+    kind = _known(name) if name is not None else by_name
+    assert kind is not None
+    if by_name is not None and kind != by_name:
+        raise InputError(f"'{path}' has the name of another format than {name}.")
+    return kind
+
+
+def _write(path: Path, fill: Callable[[BinaryIO], None]) -> None:
+    """Fill a file beside the target, then give it the target's name in one step."""
+    with _as_input_error(path):
+        if path.is_dir():
+            raise InputError(f"'{path}' is a directory; it cannot be written as a file.")
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        try:
+            with beside.open("xb") as file:
+                fill(file)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def _as_input_error(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise InputError(f"'{path}' cannot be written: {problem.strerror or problem}") from problem

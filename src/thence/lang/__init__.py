@@ -1,0 +1,1 @@
+"""Front ends: program text in, a :class:`~thence.logic.ops.LogicProgram` out."""

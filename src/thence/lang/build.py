@@ -1,0 +1,429 @@
+"""From the parser's reductions to the neutral syntax tree.
+
+lark calls a method here each time it recognises a piece of the grammar, innermost first, so the
+tree is built without recursion and without an intermediate tree.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeAlias
+
+from lark import Token, Transformer
+
+from thence.lang import syntax as s
+from thence.lang.words import TYPE_ALIASES
+from thence.model.source import Span
+from thence.model.time import UNITS_IN_WORDS, parse_duration, parse_timestamp
+from thence.model.types import (
+    BOOL,
+    DECIMAL,
+    DURATION,
+    FLOAT,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    Kind,
+    Type,
+    list_of,
+)
+
+Parts: TypeAlias = list[Any]
+MAX_INT = 2**63 - 1
+
+
+class SyntaxProblem(Exception):
+    """Text that the grammar accepts but that is no program; becomes a ParseError with a caret."""
+
+    def __init__(self, span: Span, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.span, self.message, self.hint = span, message, hint
+
+
+def unquoted(token: Token) -> str:
+    """The identifier that a name token stands for: backquotes taken off."""
+    if token[0] == "`":
+        return token[1:-1].replace("``", "`")
+    return str(token)
+
+
+def string_value(token: Token) -> str:
+    """The text that a string token stands for: quotes taken off, doubled quotes made single."""
+    quote = token[0]
+    return token[1:-1].replace(quote * 2, quote)
+
+
+def token_span(token: Token) -> Span:
+    return Span(_start(token), _end(token))
+
+
+def _start(token: Token) -> int:
+    return token.start_pos or 0
+
+
+def _end(token: Token) -> int:
+    return token.end_pos or 0
+
+
+def _deepest(nodes: Parts) -> int:
+    return 1 + max((node.depth for node in nodes), default=0)
+
+
+class Build(Transformer[Token, Any]):
+    """One method per named piece of ``grammar.lark``; ``parts`` holds what is inside it."""
+
+    def start(self, parts: Parts) -> tuple[s.Statement, ...]:
+        return tuple(parts)
+
+    # -- statements
+
+    def event(self, parts: Parts) -> s.EventDecl:
+        name = parts[0]
+        columns = tuple(part for part in parts if isinstance(part, s.Column))
+        return s.EventDecl(unquoted(name), columns, _start(name), _end(name))
+
+    def rule(self, parts: Parts) -> s.RuleDecl:
+        name, semicolon = parts[0], parts[-1]
+        arrow = next(
+            i for i, part in enumerate(parts) if isinstance(part, Token) and part.type == "ARROW"
+        )
+        before = parts[arrow - 1]
+        items = tuple(parts[arrow + 1 : -1])
+        for item in items:
+            check_depth(item)
+        return s.RuleDecl(
+            unquoted(name),
+            tuple(part for part in parts[1:arrow] if isinstance(part, s.Term)),
+            items,
+            _start(name),
+            _end(name),
+            _end(before),
+            _end(semicolon),
+        )
+
+    def column(self, parts: Parts) -> s.Column:
+        word, kind = parts
+        return s.Column(unquoted(word), kind[0], _start(word), _end(word))
+
+    def plain_type(self, parts: Parts) -> tuple[Type, int]:
+        kind = _kind(parts[0])
+        if kind == "decimal":
+            return DECIMAL, 1
+        if kind == "list":
+            raise SyntaxProblem(
+                token_span(parts[0]), "a list needs the type of its elements", "write list<int>"
+            )
+        return Type(kind), 1
+
+    def sized_type(self, parts: Parts) -> tuple[Type, int]:
+        name, numbers = parts[0], [p for p in parts if p.type == "INT"]
+        span = Span(_start(name), _end(parts[-1]))
+        kind = _kind(name)
+        if kind == "string":
+            return STRING, 1
+        if kind != "decimal":
+            raise SyntaxProblem(span, f"{name} takes no size", f"write {kind}")
+        precision = _small(numbers[0])
+        scale = _small(numbers[1]) if len(numbers) == 2 else 0
+        if not 1 <= precision <= 38 or scale > precision:
+            raise SyntaxProblem(
+                span,
+                f"decimal({numbers[0]}, {scale}) is not possible",
+                "precision is 1 to 38 digits, of which at most all stand after the point",
+            )
+        return Type("decimal", precision=precision, scale=scale), 1
+
+    def list_type(self, parts: Parts) -> tuple[Type, int]:
+        name, _, (element, depth), end = parts
+        span = Span(_start(name), _end(end))
+        if name.lower() != "list":
+            raise SyntaxProblem(span, f"{name} takes no type of elements", "write list<…>")
+        if depth >= s.MAX_DEPTH:
+            raise too_deep(span)
+        return list_of(element), depth + 1
+
+    def term(self, parts: Parts) -> s.Term:
+        value = parts[0]
+        check_depth(value)
+        if len(parts) == 1:
+            return s.Term(value, None, value.start, value.end)
+        return s.Term(value, unquoted(parts[1]), value.start, _end(parts[1]))
+
+    # -- items and suffixes
+
+    def while_item(self, parts: Parts) -> s.WhileItem:
+        word, window, mode, target = parts
+        if isinstance(target, (s.WithinSuffix, s.WhereSuffix)):
+            raise SyntaxProblem(
+                s.span_of(target),
+                f"`while … {mode.lower()}` takes one event",
+                "put parentheses around an event with its conditions: "
+                f"while {window}: {mode.lower()} (… where …)",
+            )
+        if isinstance(target, s.Chain):
+            raise SyntaxProblem(
+                s.span_of(target),
+                f"`while … {mode.lower()}` takes one event",
+                f"put parentheses around a pattern: while {window}: {mode.lower()} (a seq b)",
+            )
+        return s.WhileItem(
+            unquoted(window),
+            _start(window),
+            _end(window),
+            "not" if mode.type == "NOT" else "collect",
+            target,
+            _start(word),
+            target.end,
+            target.depth + 1,
+        )
+
+    def within(self, parts: Parts) -> s.WithinSuffix:
+        base, token = parts
+        limit = _duration_of(token)
+        return s.WithinSuffix(base, limit, base.start, _end(token), base.depth + 1)
+
+    def where(self, parts: Parts) -> s.WhereSuffix:
+        base, condition = parts
+        return s.WhereSuffix(
+            base, condition, base.start, condition.end, _deepest([base, condition])
+        )
+
+    # -- rows of operands and operators
+
+    def chain(self, parts: Parts) -> s.Chain:
+        row: Parts = []
+        open_between = False
+        for part in parts:
+            if isinstance(part, s.Chain):
+                row.extend(part.parts)
+                continue
+            if isinstance(part, s.Op):
+                if open_between and part.text == "and":
+                    part = part._replace(text="between_and")
+                    open_between = False
+                elif part.text in ("between", "not between"):
+                    open_between = True
+            row.append(part)
+        return _chain(row)
+
+    def operand(self, parts: Parts) -> s.Node:
+        last = parts[-1]
+        if isinstance(last, _Delimited):
+            word = parts[-2]
+            if word.text != "not":
+                raise SyntaxProblem(
+                    s.span_of(word), f"'{word.text}' cannot stand before `(…).[a, b]`"
+                )
+            absence = _between(word.start, last)
+            return absence if len(parts) == 2 else _chain([*parts[:-2], absence])
+        return _chain(parts)
+
+    def prefix(self, parts: Parts) -> s.Op:
+        token = parts[0]
+        return s.Op("prefix", token.lower(), _start(token), _end(token))
+
+    def infix(self, parts: Parts) -> s.Op:
+        token = parts[0]
+        text = _SPELLINGS.get(token) or token.lower()
+        return s.Op("infix", text, _start(token), _end(token))
+
+    def not_infix(self, parts: Parts) -> s.Op:
+        word, token = parts
+        return s.Op("infix", f"not {token.lower()}", _start(word), _end(token))
+
+    def is_null(self, parts: Parts) -> s.Op:
+        text = "is null" if len(parts) == 2 else "is not null"
+        return s.Op("postfix", text, _start(parts[0]), _end(parts[-1]))
+
+    def in_list(self, parts: Parts) -> s.Op:
+        items = parts[2:-1]
+        start, end = _start(parts[0]), _end(parts[-1])
+        return s.Op("postfix", "in", start, end, tuple(items), _deepest(items))
+
+    def not_in_list(self, parts: Parts) -> s.Op:
+        return self.in_list(parts[1:])._replace(text="not in", start=_start(parts[0]))
+
+    # -- operands
+
+    def name(self, parts: Parts) -> s.Name | s.Anything:
+        token = parts[0]
+        if token == "_":
+            return s.Anything(_start(token), _end(token))
+        return s.Name(unquoted(token), _start(token), _end(token))
+
+    def dotted(self, parts: Parts) -> s.Dotted:
+        label, attribute = parts
+        return s.Dotted(
+            unquoted(label), unquoted(attribute), _end(label), _start(label), _end(attribute)
+        )
+
+    def apply(self, parts: Parts) -> s.Apply:
+        name, args = parts[0], parts[2:-1]
+        return s.Apply(
+            unquoted(name), tuple(args), _end(name), _start(name), _end(parts[-1]), _deepest(args)
+        )
+
+    def star(self, parts: Parts) -> s.Star:
+        return s.Star(_start(parts[0]), _end(parts[0]))
+
+    def distinct(self, parts: Parts) -> s.Distinct:
+        word, value = parts
+        return s.Distinct(value, _start(word), value.end, value.depth + 1)
+
+    def labelled(self, parts: Parts) -> s.Labelled:
+        label, target = parts
+        return s.Labelled(
+            unquoted(label), target, _end(label), _start(label), target.end, target.depth + 1
+        )
+
+    def labelled_not(self, parts: Parts) -> s.Labelled:
+        label, word, delimited = parts
+        return self.labelled([label, _between(_start(word), delimited)])
+
+    def paren(self, parts: Parts) -> s.Paren:
+        items = parts[1:-1]
+        return s.Paren(tuple(items), _start(parts[0]), _end(parts[-1]), _deepest(items))
+
+    def delimited(self, parts: Parts) -> _Delimited:
+        return _Delimited(parts)
+
+    def group(self, parts: Parts) -> s.Group:
+        members = tuple(s.Name(unquoted(t), _start(t), _end(t)) for t in parts[1:-1])
+        return s.Group(members, _start(parts[0]), _end(parts[-1]))
+
+    def instant(self, parts: Parts) -> s.Instant:
+        if len(parts) == 3 and parts[1].lower() != "timestamp":
+            raise SyntaxProblem(
+                token_span(parts[1]), "`at` needs a time", "write at '2026-01-01T06:00:00Z'"
+            )
+        token = parts[-1]
+        return s.Instant(_timestamp_of(token), _start(parts[0]), _end(token))
+
+    # -- literals
+
+    def typed_literal(self, parts: Parts) -> s.Literal_:
+        name, token = parts
+        start, end = _start(name), _end(token)
+        if name.lower() == "timestamp":
+            return s.Literal_(_timestamp_of(token), TIMESTAMP, start, end)
+        if name.lower() in ("duration", "interval"):
+            return s.Literal_(_duration_of(token), DURATION, start, end)
+        raise SyntaxProblem(
+            token_span(token),
+            f"a string cannot follow '{name}'",
+            "is a comma or an operator missing? a time is written timestamp '2026-01-01'",
+        )
+
+    def integer(self, parts: Parts) -> s.Literal_:
+        token = parts[0]
+        # 9223372036854775808 may yet turn out to stand behind a minus; the resolver looks at that.
+        value = int(token) if len(token.lstrip("0")) <= 19 else MAX_INT + 2
+        if value > MAX_INT + 1:
+            raise int_out_of_range(token_span(token))
+        return s.Literal_(value, INT, _start(token), _end(token))
+
+    def floating(self, parts: Parts) -> s.Literal_:
+        token = parts[0]
+        value = float(token)
+        if math.isinf(value):
+            raise SyntaxProblem(token_span(token), "this number is too large for a float")
+        return s.Literal_(value, FLOAT, _start(token), _end(token))
+
+    def duration(self, parts: Parts) -> s.Literal_:
+        token = parts[0]
+        return s.Literal_(_duration_of(token), DURATION, _start(token), _end(token))
+
+    def string(self, parts: Parts) -> s.Literal_:
+        token = parts[0]
+        return s.Literal_(string_value(token), STRING, _start(token), _end(token))
+
+    def true(self, parts: Parts) -> s.Literal_:
+        return s.Literal_(True, BOOL, _start(parts[0]), _end(parts[0]))
+
+    def false(self, parts: Parts) -> s.Literal_:
+        return s.Literal_(False, BOOL, _start(parts[0]), _end(parts[0]))
+
+    def null(self, parts: Parts) -> s.Literal_:
+        return s.Literal_(None, NULL, _start(parts[0]), _end(parts[0]))
+
+
+_SPELLINGS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
+
+
+class _Delimited:
+    """``(absent).[first, last]``, which must turn out to stand behind ``not``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.absent, self.first, self.last, end = parts
+        self.start, self.end = self.absent.start, _end(end)
+        self.depth = _deepest([self.absent, self.first, self.last])
+
+
+def _between(start: int, parts: _Delimited) -> s.Between:
+    return s.Between(parts.absent, parts.first, parts.last, start, parts.end, parts.depth)
+
+
+def _chain(row: Parts) -> s.Chain:
+    return s.Chain(tuple(row), row[0].start, row[-1].end, _deepest(row) - 1)
+
+
+def too_deep(span: Span) -> SyntaxProblem:
+    """The error for a program that is nested too deeply."""
+    return SyntaxProblem(
+        span,
+        f"this is nested more than {s.MAX_DEPTH} levels deep",
+        "split it: give the inner part a rule of its own and use that rule's name here",
+    )
+
+
+def int_out_of_range(span: Span) -> SyntaxProblem:
+    return SyntaxProblem(
+        span, "this integer does not fit 64 bits", "write it with a point to make it a float"
+    )
+
+
+def check_depth(node: s.Node) -> None:
+    """Refuse a tree of more than MAX_DEPTH levels, pointing at the first level that is too deep."""
+    if node.depth <= s.MAX_DEPTH:
+        return
+    allowed = node.depth - s.MAX_DEPTH
+    while node.depth > allowed:
+        node = max(s.children(node), key=lambda child: child.depth)
+    raise too_deep(Span(node.start, min(node.end, node.start + 40)))
+
+
+def _kind(token: Token) -> Kind:
+    kind = TYPE_ALIASES.get(token.lower())
+    if kind is None:
+        raise SyntaxProblem(
+            token_span(token),
+            f"unknown type '{unquoted(token)}'",
+            "types are int, float, bool, string, timestamp, duration, decimal(p, s) and list<…>",
+        )
+    return kind  # type: ignore[return-value]
+
+
+def _small(token: Token) -> int:
+    return int(token) if len(token) <= 4 else 9999
+
+
+def _duration_of(token: Token) -> int:
+    if token.type in ("INT", "FLOAT"):
+        raise SyntaxProblem(
+            token_span(token),
+            f"{token} has no unit of time",
+            f"write for example {token} s; units are {UNITS_IN_WORDS}",
+        )
+    text = string_value(token) if token.type == "STRING" else str(token)
+    try:
+        return parse_duration(text)
+    except ValueError as problem:
+        raise SyntaxProblem(token_span(token), str(problem)) from None
+
+
+def _timestamp_of(token: Token) -> int:
+    try:
+        return parse_timestamp(string_value(token))
+    except ValueError as problem:
+        raise SyntaxProblem(token_span(token), str(problem)) from None

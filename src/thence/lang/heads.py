@@ -1,0 +1,94 @@
+"""How the columns of a derived event are called.
+
+A column takes the name that ``as`` gives it, else the variable's or the attribute's, else
+``c<position>``. A name that is taken, or that every result has anyway (``start``, ``end``, …),
+falls back to the position too. All rules of one head share the names of the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var
+from thence.logic.ops import HeadTerm, LogicProgram
+from thence.model.errors import Diagnostic, diagnose
+from thence.model.schema import RESERVED_ATTRIBUTES
+
+
+def preferred_name(value: Expr | Aggregate) -> str | None:
+    """The name that a head term suggests by itself.
+
+    >>> preferred_name(Var("id")), preferred_name(Attr("b", "price"))
+    ('id', 'price')
+    >>> preferred_name(Aggregate("count", None)) is None
+    True
+    """
+    match value:
+        case Var(name) | Attr(_, name):
+            return name
+        case TimeOf(_, which):
+            return which
+    return None
+
+
+def column_names(terms: Sequence[tuple[str | None, str | None]]) -> tuple[str, ...]:
+    """The columns of a head from each term's ``as`` name and preferred name.
+
+    >>> column_names([(None, "id"), (None, None), (None, "id"), ("n", "x")])
+    ('id', 'c2', 'c3', 'n')
+    """
+    names: list[str | None] = [alias for alias, _ in terms]
+    taken = set(RESERVED_ATTRIBUTES).union(name for name in names if name is not None)
+    for at, (_, preferred) in enumerate(terms):
+        if names[at] is None and preferred is not None and preferred not in taken:
+            names[at] = preferred
+            taken.add(preferred)
+    for at, name in enumerate(names):
+        if name is None:
+            name = f"c{at + 1}"
+            while name in taken:
+                name += "_"
+            names[at] = name
+            taken.add(name)
+    return tuple(name for name in names if name is not None)
+
+
+def column_name_warnings(program: LogicProgram) -> tuple[Diagnostic, ...]:
+    """A warning for each column that could not have the name its term suggests."""
+    found: list[Diagnostic] = []
+    seen: set[str] = set()
+    for rule in program.rules:
+        if rule.event in seen:
+            continue
+        seen.add(rule.event)
+        for at, term in enumerate(rule.terms):
+            wanted = preferred_name(term.value)
+            if wanted is None or wanted == term.name or _has_alias(program, term):
+                continue
+            if not re.fullmatch(rf"c{at + 1}_*", term.name):
+                continue
+            why = (
+                "every result has a column of that name"
+                if wanted in RESERVED_ATTRIBUTES
+                else "another column has that name"
+            )
+            found.append(
+                diagnose(
+                    program.source,
+                    term.span,
+                    f"this column of '{rule.event}' is called '{term.name}', not '{wanted}': {why}",
+                    f"name it yourself: {_text(program, term)} as …",
+                    "warning",
+                )
+            )
+    return tuple(found)
+
+
+def _text(program: LogicProgram, term: HeadTerm) -> str:
+    return program.source.text[term.span.start : term.span.end]
+
+
+def _has_alias(program: LogicProgram, term: HeadTerm) -> bool:
+    """Whether the term was written with ``as``; the text of a term's span includes it."""
+    return re.search(r"(?i)(?<![\w`])as[\s]", _text(program, term)) is not None

@@ -1,0 +1,323 @@
+"""Says what is wrong with text that the grammar does not accept, in words a user understands."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lark import Lark, Token
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from thence.lang.build import SyntaxProblem
+from thence.lang.words import INFIX, RESERVED
+from thence.model.source import Source, Span
+from thence.model.time import UNITS_IN_WORDS
+
+_OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
+_CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
+_AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
+_OTHER_LANGUAGES = {
+    "create": "event SQL (`CREATE EVENT … AS SELECT …`)",
+    "primitive": "the declaration `primitive`",
+    "complex": "the declaration `complex`",
+}
+_CHARACTERS = {
+    "&": "write `and`",
+    "|": "write `or` for one of two, `||` to join strings",
+    "!": "write `not`, or `!=` for different",
+    "#": "a comment starts with `--`",
+    "∧": "write `and`",
+    "∨": "write `or`",
+    "¬": "write `not`",
+    "“": "write strings in plain quotes: 'text'",
+    "”": "write strings in plain quotes: 'text'",
+    "‘": "write strings in plain quotes: 'text'",
+    "’": "write strings in plain quotes: 'text'",
+}
+
+
+class _Place(NamedTuple):
+    """Where reading stopped: what was found there, what could have been, what came before."""
+
+    source: Source
+    span: Span
+    kind: str
+    text: str
+    expected: frozenset[str]
+    before: tuple[Token, ...]
+
+    @property
+    def previous(self) -> Token | None:
+        return self.before[-1] if self.before else None
+
+    @property
+    def unclosed(self) -> Token | None:
+        """The innermost bracket that this statement has opened and not closed."""
+        stack: list[Token] = []
+        for token in self.before:
+            if token.type in _OPENING:
+                stack.append(token)
+            elif token.type in _CLOSING and stack:
+                stack.pop()
+        return stack[-1] if stack else None
+
+
+def explain(unexpected: UnexpectedInput, source: Source, grammar: Lark) -> SyntaxProblem:
+    """The problem behind an error of the parser: where, what, and what to write instead."""
+    if isinstance(unexpected, UnexpectedCharacters):
+        return _character(unexpected, source)
+    assert isinstance(unexpected, UnexpectedToken)
+    token = unexpected.token
+    if token.type == "$END":
+        at = len(source.text.rstrip())
+        span, text = Span(max(0, at - 1), at), "the end of the text"
+    else:
+        at = token.start_pos or 0
+        span, text = Span(at, at + len(token)), str(token)
+    before = _statement(source.text[:at], grammar)
+    place = _Place(source, span, token.type, text, frozenset(unexpected.expected), before)
+    for look in _LOOKS:
+        problem = look(place)
+        if problem is not None:
+            return problem
+    found = text if token.type == "$END" else f"'{text}'"
+    return SyntaxProblem(span, f"unexpected {found}", _expectation(place))
+
+
+def _character(unexpected: UnexpectedCharacters, source: Source) -> SyntaxProblem:
+    at: Any = unexpected.pos_in_stream  # lark declares it without a type
+    char = source.text[at]
+    line, _ = source.position(at)
+    rest = source.line(line)[source.position(at)[1] - 1 :]
+    if char in "'\"":
+        return SyntaxProblem(
+            Span(at, at + len(rest)),
+            "this string is not closed",
+            f"end it with {char} on the same line; a quote inside is written twice",
+        )
+    if char == "`":
+        return SyntaxProblem(
+            Span(at, at + len(rest)), "this name is not closed", "end it with ` on the same line"
+        )
+    hint = _CHARACTERS.get(char)
+    if hint is None and char.isalpha():
+        hint = "names are made of the letters a to z, digits and _; write others in backquotes"
+    return SyntaxProblem(Span(at, at + 1), f"unexpected character '{char}'", hint)
+
+
+def _statement(text: str, grammar: Lark) -> tuple[Token, ...]:
+    """The tokens of the last, unfinished statement of a text."""
+    tokens: list[Token] = []
+    try:
+        for token in grammar.lex(text):
+            if token.type == "SEMI":
+                tokens.clear()
+            else:
+                tokens.append(token)
+    except UnexpectedInput:
+        pass  # read without its context, a piece can be unreadable; what came before it will do
+    return tuple(tokens)
+
+
+# -- what to look for, most telling first
+
+
+def _other_language(place: _Place) -> SyntaxProblem | None:
+    if len(place.before) != 1:
+        return None
+    word = place.before[0]
+    what = _OTHER_LANGUAGES.get(word.lower())
+    if what is None or place.kind in ("ARROW", "LPAR"):
+        return None
+    return SyntaxProblem(_span(word).to(place.span), f"{what} is not part of this version")
+
+
+def _repetition(place: _Place) -> SyntaxProblem | None:
+    previous = place.previous
+    if previous is None:
+        return None
+    span = None
+    if place.kind == "LBRACE" and previous.type in ("NAME", "RPAR", "WORD", "RSQB"):
+        close = place.source.text.find("}", place.span.start)
+        span = Span(place.span.start, close + 1 if close >= 0 else place.span.end)
+    elif (
+        previous.type in ("PLUS", "STAR")
+        and place.kind in _AFTER_PATTERN
+        and "LPAR" in (place.expected)
+    ):
+        span = _span(previous)
+    if span is None:
+        return None
+    return SyntaxProblem(span, "repetition of a pattern is not part of this version")
+
+
+def _unit(place: _Place) -> SyntaxProblem | None:
+    previous = place.previous
+    if previous is None or previous.type not in ("INT", "FLOAT") or place.kind != "NAME":
+        return None
+    return SyntaxProblem(
+        place.span, f"'{place.text}' is not a unit of time", f"units are {UNITS_IN_WORDS}"
+    )
+
+
+def _missing_semicolon(place: _Place) -> SyntaxProblem | None:
+    previous = place.previous
+    if previous is None or "SEMI" not in place.expected or place.unclosed is not None:
+        return None
+    between = place.source.text[previous.end_pos or 0 : place.span.start]
+    at_end = place.kind == "$END"
+    if not at_end and ("\n" not in between or place.kind not in ("NAME", "WORD", "_EVENT")):
+        return None
+    end = previous.end_pos or 0
+    return SyntaxProblem(
+        Span(end - 1, end), "a `;` is missing after this", "every statement ends with `;`"
+    )
+
+
+def _full_stop(place: _Place) -> SyntaxProblem | None:
+    if place.kind != "DOT" or "SEMI" not in place.expected:
+        return None
+    following = place.source.text[place.span.end : place.span.end + 1]
+    if following.isdigit():
+        hint = "write `(p) within 3 s` for a limit in time"
+    elif following == "[":
+        hint = "write `not(c).[a, b]` for no c between a and b"
+    elif not following or following.isspace():
+        hint = "a statement ends with `;`"
+    else:
+        return None
+    return SyntaxProblem(place.span, "unexpected '.'", hint)
+
+
+def _arrow(place: _Place) -> SyntaxProblem | None:
+    if "ARROW" not in place.expected or place.kind not in ("COMPARE", "LESS", "COLON", "MINUS"):
+        return None
+    return SyntaxProblem(
+        place.span, f"unexpected '{place.text}' after the head of a rule", "write head <- body;"
+    )
+
+
+def _brackets(place: _Place) -> SyntaxProblem | None:
+    unclosed = place.unclosed
+    if place.kind in _CLOSING:
+        if unclosed is None:
+            return SyntaxProblem(
+                place.span, f"'{place.text}' closes nothing", f"no {_CLOSING[place.kind]} is open"
+            )
+        if _OPENING[unclosed.type] != place.text:
+            return _not_closed(unclosed, f"before the '{place.text}' that follows")
+    elif unclosed is not None and (
+        place.kind in ("SEMI", "$END", "ARROW")
+        or (unclosed == "{" and place.kind not in ("COMMA", "NAME"))
+    ):
+        return _not_closed(unclosed, "")
+    return None
+
+
+def _not_closed(bracket: Token, when: str) -> SyntaxProblem:
+    return SyntaxProblem(
+        _span(bracket),
+        f"this '{bracket}' is not closed{' ' + when if when else ''}",
+        f"write `{_OPENING[bracket.type]}` where it ends",
+    )
+
+
+def _reserved_word(place: _Place) -> SyntaxProblem | None:
+    word = place.text.lower()
+    if word not in RESERVED or not place.expected & {"NAME", "WORD"}:
+        return None
+    what = "an operator" if word in INFIX else "a word"
+    return SyntaxProblem(
+        place.span,
+        f"unexpected '{place.text}': it is {what} of the language",
+        f"{_expectation(place)}; to use it as a name, write `{place.text}` in backquotes",
+    )
+
+
+def _comment(place: _Place) -> SyntaxProblem | None:
+    around = place.source.text[max(0, place.span.start - 1) : place.span.start + 2]
+    if place.text not in ("/", "*") or not ("//" in around or "/*" in around):
+        return None
+    return SyntaxProblem(place.span, "unexpected comment", "a comment starts with `--`")
+
+
+_LOOKS = (
+    _other_language,
+    _comment,
+    _repetition,
+    _unit,
+    _full_stop,
+    _missing_semicolon,
+    _arrow,
+    _brackets,
+    _reserved_word,
+)
+
+
+# -- what could have stood there
+
+_STARTS_OPERAND = {"NAME", "LPAR", "INT", "STRING"}
+_WORDS = {
+    "WORD": "a name",
+    "_EVENT": "`event`",
+    "ARROW": "`<-`",
+    "COLON": "`:`",
+    "DURATION": "a duration such as `10 s`",
+    "STRING": "a string",
+    "INT": "a number",
+    "LSQB": "`[`",
+    "DOT": "`.`",
+    "COMMA": "`,`",
+    "RPAR": "`)`",
+    "RBRACE": "`}`",
+    "RSQB": "`]`",
+    "GREATER": "`>`",
+    "NOT": "`not`",
+    "COLLECT": "`collect`",
+    "NULL": "`null`",
+    "LIKE": "`like`",
+    "BETWEEN": "`between`",
+    "IN": "`in`",
+    "_AS": "`as`",
+    "_WITHIN": "`within`",
+    "_WHERE": "`where`",
+    "SEMI": "`;`",
+}
+_OPERATORS = {"INFIX", "COMPARE", "PLUS", "MINUS", "STAR", "TIMES", "CONCAT"}
+
+
+def _expectation(place: _Place) -> str:
+    """What could have stood there, in words, the likeliest first."""
+    left = set(place.expected)
+    # The parser's tables merge states: a bracket is listed as expected where none is open.
+    unclosed = place.unclosed
+    left -= {name for name, opening in _CLOSING.items() if unclosed != opening}
+    if unclosed is not None:
+        left.discard("SEMI")
+    if not any(token == "<" for token in place.before[-3:]):
+        left.discard("GREATER")
+    if any(token.type == "ARROW" for token in place.before):
+        left.discard("_AS")
+    words: list[str] = []
+    if left >= _STARTS_OPERAND:
+        words.append("an event, a value or `(`")
+        left -= {
+            "NAME", "LPAR", "LBRACE", "INT", "FLOAT", "STRING", "DURATION", "TRUE", "FALSE",
+            "NULL", "AT", "NOT", "PLUS", "MINUS", "WHILE", "STAR", "DISTINCT",
+        }  # fmt: skip
+    elif "NAME" in left:
+        words.append("a name")
+    if left & {"INFIX", "COMPARE"} and left & {"COMMA", "SEMI", "RPAR", "RSQB"}:
+        words.append("an operator such as `seq` or `and`")
+        left -= _OPERATORS | {"LIKE", "BETWEEN", "IN", "IS", "NOT", "COLON", "DOT", "STRING"}
+    if "LPAR" in left:
+        words.append("`(`")
+    words.extend(text for name, text in _WORDS.items() if name in left)
+    if not words:
+        return "the text cannot go on like this"
+    return "expected " + (
+        " or ".join([", ".join(words[:-1]), words[-1]]) if words[1:] else words[0]
+    )
+
+
+def _span(token: Token) -> Span:
+    return Span(token.start_pos or 0, token.end_pos or 0)

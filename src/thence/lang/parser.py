@@ -1,0 +1,61 @@
+"""Reads a program: text in, a :class:`~thence.logic.ops.LogicProgram` out."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+
+from lark import Lark
+from lark.exceptions import UnexpectedInput
+
+from thence.lang import syntax as s
+from thence.lang.build import Build, SyntaxProblem
+from thence.lang.link import link
+from thence.lang.messages import explain
+from thence.logic.ops import LogicProgram
+from thence.model.errors import ParseError, diagnose
+from thence.model.source import Source
+
+
+@lru_cache(maxsize=1)
+def grammar() -> Lark:
+    """The parser, made once."""
+    text = files("thence.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(
+        text,
+        parser="lalr",
+        lexer="contextual",
+        transformer=Build(),
+        maybe_placeholders=False,
+    )
+
+
+def parse_syntax(source: Source) -> tuple[s.Statement, ...]:
+    """The statements of a program as written, names not yet resolved. Raises ParseError."""
+    try:
+        statements: tuple[s.Statement, ...] = grammar().parse(source.text)  # type: ignore[assignment]
+    except UnexpectedInput as unexpected:
+        problem = explain(unexpected, source, grammar())
+    except SyntaxProblem as found:
+        problem = found
+    else:
+        return statements
+    raise ParseError((diagnose(source, problem.span, problem.message, problem.hint),))
+
+
+def parse_program(source: Source) -> LogicProgram:
+    """The program that a text means.
+
+    Raises ParseError where the text is not of the language, CheckError (with every error found)
+    where its names, labels or arguments do not fit.
+
+    >>> program = parse_program(Source("event a(x int); b(x) <- a(x);"))
+    >>> program.rules[0].event, program.rules[0].body
+    ('b', Atom(event='a', args=(('x', Var(name='x')),)))
+    """
+    statements = parse_syntax(source)
+    try:
+        return link(statements, source)
+    except SyntaxProblem as found:
+        problem = found
+    raise ParseError((diagnose(source, problem.span, problem.message, problem.hint),))

@@ -1,0 +1,323 @@
+"""Resolves rules: the neutral syntax tree becomes patterns, once it is known what names mean."""
+
+from __future__ import annotations
+
+from thence.lang import syntax as s
+from thence.lang.atoms import Atoms
+from thence.lang.precedence import is_tight, join
+from thence.lang.report import Report, did_you_mean
+from thence.lang.scope import Scope
+from thence.lang.values import UNKNOWN, Values
+from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
+from thence.logic.expr import Expr
+from thence.logic.ops import (
+    Allen,
+    And,
+    At,
+    Atom,
+    Label,
+    Not,
+    Or,
+    Par,
+    Pattern,
+    Ref,
+    Seq,
+    Where,
+    While,
+    Within,
+)
+from thence.model.source import Span
+
+_NOTHING = Atom("")
+"""Stands in for what could not be resolved; a program that holds one is never returned."""
+
+
+class Patterns:
+    """Turns syntax in a pattern's place into patterns, noting what is wrong."""
+
+    __slots__ = ("_atoms", "_open", "_report", "_scope", "_values")
+
+    def __init__(self, scope: Scope, report: Report) -> None:
+        self._scope, self._report = scope, report
+        self._values = Values(scope, report)
+        self._atoms = Atoms(scope, report, self._values, self.pattern)
+        self._open: list[str] = []
+
+    def body(self, rule: s.RuleDecl) -> Pattern:
+        """The pattern that the items of a rule's body make together."""
+        span = Span(rule.items[0].start, rule.items[-1].end)
+        return self._conjunction(rule.items, span, top=True)
+
+    def _conjunction(self, items: tuple[s.Node, ...], span: Span, top: bool = False) -> Pattern:
+        patterns: list[Pattern] = []
+        conditions: list[Expr] = []
+        for item in items:
+            if isinstance(item, s.WhileItem):
+                if not top:
+                    self._report.error(
+                        s.span_of(item),
+                        "`while` cannot stand inside another pattern",
+                        "give it a rule of its own and use that rule's name here",
+                    )
+                patterns.append(self._while(item))
+            elif self._is_value(item):
+                conditions.append(self._condition(item))
+            else:
+                patterns.append(self.pattern(item))
+        if not patterns:
+            self._report.error(
+                span,
+                "there is no event here, only conditions",
+                "name at least one event that the conditions are about",
+            )
+            return _NOTHING
+        joined = patterns[0] if len(patterns) == 1 else And(tuple(patterns), span)
+        return Where(joined, join("and", conditions, span), span) if conditions else joined
+
+    def pattern(self, node: s.Node) -> Pattern:
+        """The pattern that a node stands for."""
+        node = s.strip(node)
+        span = s.span_of(node)
+        match node:
+            case s.Apply():
+                return self._atoms.apply(node)
+            case s.Name():
+                return self._name(node)
+            case s.Labelled():
+                return self._labelled(node)
+            case s.Chain():
+                return self._chain(node)
+            case s.WithinSuffix():
+                return Within(self.pattern(node.base), node.limit, span)
+            case s.WhereSuffix():
+                inner = self.pattern(node.base)
+                return Where(inner, self._values.expr(node.condition), span)
+            case s.Between():
+                absent = self.pattern(node.absent)
+                return Not(absent, self.pattern(node.first), self.pattern(node.last), span)
+            case s.Instant():
+                return At(node.time, span)
+            case s.Group():
+                members = tuple(map(self.pattern, node.members))
+                return members[0] if len(members) == 1 else And(members, span)
+            case s.Paren():
+                return self._conjunction(node.items, span)
+            case s.WhileItem():
+                return self._conjunction((node,), span)
+        return self._no_pattern(node)
+
+    def _no_pattern(self, node: s.Node) -> Pattern:
+        self._report.error(
+            s.span_of(node),
+            "an event or a pattern is needed here, and this is a value",
+            "a condition on values goes into `where`, or stands by itself after a comma",
+        )
+        return _NOTHING
+
+    def _name(self, node: s.Name) -> Pattern:
+        span = s.span_of(node)
+        if node.text in self._scope.labels:
+            if node.text in self._open:
+                self._report.error(span, f"'{node.text}' stands inside what it is the label of")
+            return Ref(node.text, span)
+        if node.text in self._scope.events:
+            return Atom(node.text, (), span)
+        known = (*self._scope.labels, *self._scope.events)
+        self._report.error(
+            span,
+            f"unknown event or label '{node.text}'",
+            did_you_mean(node.text, known, f"declare it: event {node.text}(…);"),
+        )
+        return _NOTHING
+
+    def _labelled(self, node: s.Labelled) -> Pattern:
+        span = s.span_of(node)
+        if node.label == "_":
+            self._report.error(Span(node.start, node.label_end), "`_` cannot be a label")
+        self._open.append(node.label)
+        target = s.strip(node.target)
+        label = node.label
+        if isinstance(target, s.Apply):
+            inner = self._atoms.apply(target, label)
+        else:
+            inner = self.pattern(target)
+        self._open.pop()
+        return _push_label(label, inner, span)
+
+    def _while(self, node: s.WhileItem) -> Pattern:
+        if node.window not in self._scope.labels:
+            self._report.error(
+                Span(node.window_start, node.window_end),
+                f"unknown label '{node.window}'",
+                did_you_mean(
+                    node.window,
+                    self._scope.labels,
+                    f"give a window first: {node.window}: extend(o, 6h)",
+                ),
+            )
+        return While(node.window, node.mode, self.pattern(node.target), s.span_of(node))
+
+    # -- rows of operands
+
+    def _is_value(self, node: s.Node) -> bool:
+        """Whether everything in a node is about values, so that it is a condition."""
+        stack = [node]
+        while stack:
+            top = s.strip(stack.pop())
+            match top:
+                case s.Literal_() | s.Dotted() | s.Anything() | s.Star() | s.Distinct():
+                    continue
+                case s.Name():
+                    if top.text in self._scope.labels or top.text in self._scope.events:
+                        return False
+                    if top.text not in self._scope.variables:
+                        return False
+                case s.Apply():
+                    name = top.name.lower()
+                    if top.name in self._scope.events or name in PATTERN_OPERATORS:
+                        return False
+                    if name not in FUNCTIONS and name not in AGGREGATES:
+                        return False
+                case s.Paren():
+                    stack.extend(top.items)
+                case s.Chain():
+                    stack.extend(
+                        segment for _, segment in _segments(top) if not _is_computed(segment)
+                    )
+                case _:
+                    return False
+        return True
+
+    def _chain(self, node: s.Chain) -> Pattern:
+        if self._is_value(node):
+            return self._no_pattern(node)
+        segments = _segments(node)
+        done: _Side = self._side(segments[0][1])
+        at = 1
+        while at < len(segments):
+            op = segments[at][0]
+            assert op is not None
+            sides = [done]
+            while at < len(segments) and (follower := segments[at][0]) is not None:
+                if follower.text != op.text or (op.text not in _ROWS and len(sides) == 2):
+                    break
+                sides.append(self._side(segments[at][1]))
+                at += 1
+            done = self._joined(op, sides)
+        if not isinstance(done, Pattern):
+            return self._no_pattern(node)
+        return done
+
+    def _side(self, segment: s.Node) -> _Side:
+        if _is_computed(segment) or self._is_value(segment):
+            return _Condition(self._condition(segment), s.span_of(segment))
+        return self.pattern(segment)
+
+    def _condition(self, node: s.Node) -> Expr:
+        """A condition among patterns, where ``not a(x)`` is likely meant as an absence."""
+        inner = s.strip(node)
+        if isinstance(inner, s.Chain) and len(inner.parts) == 2:
+            op, operand = inner.parts
+            if isinstance(op, s.Op) and op.text == "not" and not isinstance(operand, s.Op):
+                if not self._is_value(operand):
+                    self._report.error(
+                        s.span_of(inner),
+                        "an absence needs the time in which nothing happens",
+                        "write not(c).[a, b] for no c between a and b, or "
+                        "`while w: not c` for none during w",
+                    )
+                    return UNKNOWN
+        return self._values.expr(node)
+
+    def _joined(self, op: s.Op, sides: list[_Side]) -> _Side:
+        """What one operator, or a row of the same operator, makes of its operands."""
+        patterns = tuple(side for side in sides if isinstance(side, Pattern))
+        conditions = [side for side in sides if isinstance(side, _Condition)]
+        span = _side_span(sides[0]).to(_side_span(sides[-1]))
+        text = op.text
+        if conditions:
+            values = [side.expr for side in conditions]
+            if not patterns and text in ("and", "or"):
+                return _Condition(join("and" if text == "and" else "or", values, span), span)
+            if text != "and":
+                self._report.error(
+                    conditions[0].span,
+                    f"a condition happens at no time, so `{text}` cannot join it to an event",
+                    "put the condition into `where`, or after a comma",
+                )
+                return _NOTHING
+            inner = patterns[0] if len(patterns) == 1 else And(patterns, span)
+            return Where(inner, join("and", values, span), span)
+        if text == "seq":
+            return Seq(patterns, span)
+        if text == "and":
+            return And(patterns, span)
+        if text == "or":
+            return Or(patterns, span)
+        left, right = patterns
+        if text == "par":
+            return Par(left, right, span)
+        return Allen(text, left, right, span)  # type: ignore[arg-type]
+
+
+_ROWS = frozenset({"seq", "and", "or"})
+
+
+class _Condition:
+    """A condition among the operands of a pattern."""
+
+    __slots__ = ("expr", "span")
+
+    def __init__(self, expr: Expr, span: Span) -> None:
+        self.expr, self.span = expr, span
+
+
+_Side = Pattern | _Condition
+
+
+def _side_span(side: _Side) -> Span:
+    span: Span = getattr(side, "span")  # noqa: B009 (every pattern class has one)
+    return span
+
+
+def _is_computed(segment: s.Node) -> bool:
+    """Whether a segment of a chain has operators that only values have."""
+    return isinstance(segment, s.Chain) and any(
+        isinstance(part, s.Op) and is_tight(part) for part in segment.parts
+    )
+
+
+def _segments(node: s.Chain) -> list[tuple[s.Op | None, s.Node]]:
+    """A chain cut at the operators that can join events, each with what follows it."""
+    found: list[tuple[s.Op | None, s.Node]] = []
+    op: s.Op | None = None
+    run: list[s.Node | s.Op] = []
+    for part in node.parts:
+        if isinstance(part, s.Op) and part.kind == "infix" and not is_tight(part):
+            found.append((op, _whole(run)))
+            op, run = part, []
+        else:
+            run.append(part)
+    found.append((op, _whole(run)))
+    return found
+
+
+def _whole(run: list[s.Node | s.Op]) -> s.Node:
+    if len(run) == 1 and not isinstance(run[0], s.Op):
+        return run[0]
+    return s.Chain(tuple(run), run[0].start, run[-1].end, 1)
+
+
+def _push_label(label: str, pattern: Pattern, span: Span) -> Pattern:
+    """``l: (p where c)`` labels the same occurrence as ``(l: p) where c``; the latter is kept."""
+    outer: list[Within | Where] = []
+    while isinstance(pattern, (Within, Where)):
+        outer.append(pattern)
+        pattern = pattern.pattern
+    labelled: Pattern = Label(label, pattern, span)
+    for layer in reversed(outer):
+        if isinstance(layer, Within):
+            labelled = Within(labelled, layer.limit, layer.span)
+        else:
+            labelled = Where(labelled, layer.condition, layer.span)
+    return labelled

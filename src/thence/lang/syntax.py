@@ -1,0 +1,279 @@
+"""The neutral syntax tree: what was written, before it is known what the names mean.
+
+Whether ``a or b`` joins two events or two conditions depends on what ``a`` and ``b`` are, which the
+grammar cannot know. So the parser gives this tree, in which a row of operands and operators is
+still flat, and ``lang/resolve.py`` turns it into patterns and expressions.
+
+Every node has ``start`` and ``end`` (character offsets) and ``depth``, the number of levels below
+and including it, so that nesting can be limited without walking the tree.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from thence.model.source import Span
+from thence.model.types import Type
+
+MAX_DEPTH = 200
+
+
+class Name(NamedTuple):
+    """An identifier: a variable, a label or an event."""
+
+    text: str
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Anything(NamedTuple):
+    """``_``."""
+
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Literal_(NamedTuple):
+    """A literal value, in the form that :class:`~thence.logic.expr.Const` has."""
+
+    value: Any
+    type: Type
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Dotted(NamedTuple):
+    """``l.price``."""
+
+    label: str
+    attribute: str
+    label_end: int
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Apply(NamedTuple):
+    """``name(arg, …)``: an atom, an operator, a timer, a function or an aggregate."""
+
+    name: str
+    args: tuple[Node, ...]
+    name_end: int
+    start: int
+    end: int
+    depth: int
+
+
+class Star(NamedTuple):
+    """The ``*`` of ``count(*)``."""
+
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Distinct(NamedTuple):
+    """``distinct x``, in an aggregate."""
+
+    value: Node
+    start: int
+    end: int
+    depth: int
+
+
+class Paren(NamedTuple):
+    """``(item, …)``; nearly always one item."""
+
+    items: tuple[Node, ...]
+    start: int
+    end: int
+    depth: int
+
+
+class Between(NamedTuple):
+    """``not(absent).[first, last]``."""
+
+    absent: Paren
+    first: Node
+    last: Node
+    start: int
+    end: int
+    depth: int
+
+
+class Labelled(NamedTuple):
+    """``l: operand``."""
+
+    label: str
+    target: Node
+    label_end: int
+    start: int
+    end: int
+    depth: int
+
+
+class Instant(NamedTuple):
+    """``at '2026-01-01'``."""
+
+    time: int
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Group(NamedTuple):
+    """``{o, s}``."""
+
+    members: tuple[Name, ...]
+    start: int
+    end: int
+    depth: int = 1
+
+
+class WithinSuffix(NamedTuple):
+    """``p within d``."""
+
+    base: Node
+    limit: int
+    start: int
+    end: int
+    depth: int
+
+
+class WhereSuffix(NamedTuple):
+    """``p where condition``."""
+
+    base: Node
+    condition: Node
+    start: int
+    end: int
+    depth: int
+
+
+class WhileItem(NamedTuple):
+    """``while w: not p`` or ``while w: collect p``."""
+
+    window: str
+    window_start: int
+    window_end: int
+    mode: Literal["not", "collect"]
+    target: Node
+    start: int
+    end: int
+    depth: int
+
+
+class Op(NamedTuple):
+    """An operator between or beside operands in a :class:`Chain`, spelled in lower case.
+
+    ``items`` holds the list of ``in``.
+    """
+
+    kind: Literal["infix", "prefix", "postfix"]
+    text: str
+    start: int
+    end: int
+    items: tuple[Node, ...] = ()
+    depth: int = 0
+
+
+class Chain(NamedTuple):
+    """A flat row of operands and operators: ``x + 1 < y and not z is null``."""
+
+    parts: tuple[Node | Op, ...]
+    start: int
+    end: int
+    depth: int
+
+
+Node: TypeAlias = (
+    Name | Anything | Literal_ | Dotted | Apply | Star | Distinct | Paren | Between | Labelled
+    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chain
+)  # fmt: skip
+
+
+class Term(NamedTuple):
+    """One term of a head, with the name that ``as`` gives it."""
+
+    value: Node
+    alias: str | None
+    start: int
+    end: int
+
+
+class Column(NamedTuple):
+    """One attribute of a declared event."""
+
+    name: str
+    type: Type
+    start: int
+    end: int
+
+
+class EventDecl(NamedTuple):
+    """``event order(id string);``"""
+
+    name: str
+    columns: tuple[Column, ...]
+    name_start: int
+    name_end: int
+
+
+class RuleDecl(NamedTuple):
+    """``head(term, …) <- item, …;``"""
+
+    name: str
+    terms: tuple[Term, ...]
+    items: tuple[Node, ...]
+    start: int
+    name_end: int
+    head_end: int
+    end: int
+
+
+Statement: TypeAlias = EventDecl | RuleDecl
+
+
+def span_of(node: Node | Op | Term | Column) -> Span:
+    """Where a node stands in the text."""
+    return Span(node.start, node.end)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside a node, in the order of the text."""
+    match node:
+        case Apply(args=args):
+            return args
+        case Distinct(value=value):
+            return (value,)
+        case Paren(items=items):
+            return items
+        case Between(absent=absent, first=first, last=last):
+            return (absent, first, last)
+        case Labelled(target=target) | WhileItem(target=target):
+            return (target,)
+        case WithinSuffix(base=base):
+            return (base,)
+        case WhereSuffix(base=base, condition=condition):
+            return (base, condition)
+        case Group(members=members):
+            return members
+        case Chain(parts=parts):
+            found: list[Node] = []
+            for part in parts:
+                if isinstance(part, Op):
+                    found.extend(part.items)
+                else:
+                    found.append(part)
+            return tuple(found)
+    return ()
+
+
+def strip(node: Node) -> Node:
+    """The node inside any number of parentheses that hold just one item."""
+    while isinstance(node, Paren) and len(node.items) == 1:
+        node = node.items[0]
+    return node

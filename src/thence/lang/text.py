@@ -1,0 +1,192 @@
+"""Writes logic programs as text again, such that reading the text gives the same program.
+
+Used by ``explain`` and wherever a message shows a rule. What can be written in several ways comes
+out in one: a comma between the items of a body, labels inside ``where``, positions for arguments
+where the event's attributes are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from thence.lang.heads import preferred_name
+from thence.lang.timers import written
+from thence.lang.values_text import format_expr, quoted
+from thence.lang.words import FUNCTIONS
+from thence.logic.expr import Aggregate, Call, Expr, Var, conjuncts
+from thence.logic.ops import (
+    Allen,
+    And,
+    AnyOne,
+    At,
+    Atom,
+    HeadTerm,
+    Label,
+    LogicProgram,
+    Not,
+    Or,
+    Par,
+    Pattern,
+    Ref,
+    Rule,
+    SemanticWindow,
+    Seq,
+    Timer,
+    Where,
+    While,
+    Within,
+)
+from thence.model.schema import EventSchema
+from thence.model.time import format_duration, format_timestamp
+
+Columns = Mapping[str, tuple[str, ...]]
+
+
+def format_program(program: LogicProgram) -> str:
+    """A program as text, one statement a line.
+
+    >>> from thence.lang.parser import parse_program
+    >>> from thence.model.source import Source
+    >>> text = "event a(x int, y int); b(x) <- l:a(x,_) SEQ a(x,3) within 90s, l.y<2;"
+    >>> print(format_program(parse_program(Source(text))))
+    event a(x int, y int);
+    b(x) <- l: a(x, _) seq a(x, 3) within 90 s where l.y < 2;
+    """
+    columns = columns_of(program)
+    lines = [format_event(event) for event in program.events]
+    lines.extend(format_rule(rule, columns) for rule in program.rules)
+    return "\n".join(lines)
+
+
+def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
+    """The attributes of every event that a program declares or derives, in order."""
+    columns = {event.name: event.names for event in program.events}
+    for rule in program.rules:
+        columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
+    return columns
+
+
+def format_event(event: EventSchema) -> str:
+    """An event's declaration as text."""
+    attributes = ", ".join(f"{quoted(a.name)} {a.type}" for a in event.attributes)
+    return f"event {quoted(event.name)}({attributes});"
+
+
+def format_rule(rule: Rule, columns: Columns | None = None) -> str:
+    """A rule as text. ``columns`` lets arguments be written by position."""
+    return f"{format_head(rule)} <- {_body(rule.body, columns or {})};"
+
+
+def format_head(rule: Rule) -> str:
+    """The head of a rule as text."""
+    terms = ", ".join(_term(term, at) for at, term in enumerate(rule.terms, 1))
+    return f"{quoted(rule.event)}({terms})"
+
+
+def _term(term: HeadTerm, position: int) -> str:
+    value = term.value
+    text = _aggregate(value) if isinstance(value, Aggregate) else format_expr(value)
+    if term.name == (preferred_name(value) or f"c{position}"):
+        return text
+    return f"{text} as {quoted(term.name)}"
+
+
+def _aggregate(aggregate: Aggregate) -> str:
+    if aggregate.arg is None:
+        return f"{aggregate.function}()"
+    distinct = "distinct " if aggregate.distinct else ""
+    return f"{aggregate.function}({distinct}{format_expr(aggregate.arg)})"
+
+
+def _body(body: Pattern, columns: Columns) -> str:
+    if isinstance(body, And):
+        return ", ".join(format_pattern(part, columns) for part in body.parts)
+    if isinstance(body, Where) and isinstance(body.pattern, And):
+        conditions = tuple(conjuncts(body.condition))
+        has_while = any(isinstance(part, While) for part in body.pattern.parts)
+        if has_while or all(map(_is_plain_condition, conditions)):
+            items = [_body(body.pattern, columns), *map(format_expr, conditions)]
+            return ", ".join(items)
+    return format_pattern(body, columns)
+
+
+def _is_plain_condition(condition: Expr) -> bool:
+    """Whether a condition is one at first sight, so that it can stand between commas.
+
+    A bare variable or call could be taken for an event.
+    """
+    while isinstance(condition, Call) and condition.function in ("and", "or", "not"):
+        if not all(map(_is_plain_condition, condition.args[1:])):
+            return False
+        condition = condition.args[0]
+    return not isinstance(condition, Var) and not (
+        isinstance(condition, Call) and condition.function in FUNCTIONS
+    )
+
+
+def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
+    """A pattern as text, without parentheses around it.
+
+    >>> format_pattern(Within(Seq((Atom("a"), Label("l", Atom("b", (("x", Var("x")),))))), 1500000))
+    'a() seq l: b(x=x) within 1.5 s'
+    """
+    known = columns or {}
+    match pattern:
+        case Within(inner, limit):
+            return f"{format_pattern(inner, known)} within {format_duration(limit)}"
+        case Where(inner, condition):
+            return f"{format_pattern(inner, known)} where {format_expr(condition)}"
+        case Seq(parts):
+            return " seq ".join([_operand(part, known) for part in parts])
+        case Or(parts):
+            return " or ".join([_operand(part, known) for part in parts])
+        case And(parts):
+            if all(isinstance(part, Ref) for part in parts):
+                return "{" + ", ".join([_operand(part, known) for part in parts]) + "}"
+            return " and ".join([_operand(part, known) for part in parts])
+        case Par(left, right):
+            return f"{_operand(left, known)} par {_operand(right, known)}"
+        case Allen(relation, left, right):
+            return f"{_operand(left, known)} {relation} {_operand(right, known)}"
+        case While(window, mode, inner):
+            return f"while {quoted(window)}: {mode} {_operand(inner, known)}"
+    return _operand(pattern, known)
+
+
+def _operand(pattern: Pattern, known: Columns) -> str:
+    """A pattern as text that can stand beside an operator."""
+    match pattern:
+        case Atom():
+            return _atom(pattern, known)
+        case Ref(label):
+            return quoted(label)
+        case Label(name, inner):
+            return f"{quoted(name)}: {_operand(inner, known)}"
+        case Not(absent, first, last):
+            outside = f"{format_pattern(first, known)}, {format_pattern(last, known)}"
+            return f"not({format_pattern(absent, known)}).[{outside}]"
+        case At(time):
+            return f"at '{format_timestamp(time)}'"
+        case Timer():
+            name, duration = written(pattern)
+            return f"{name}({quoted(pattern.of)}, {format_duration(duration)})"
+        case SemanticWindow(operator, left, right, limit):
+            sides = f"{format_pattern(left, known)}, {format_pattern(right, known)}"
+            return f"{operator}({sides}, {format_duration(limit)})"
+        case AnyOne(parts):
+            return f"anyone({', '.join([format_pattern(part, known) for part in parts])})"
+    return f"({format_pattern(pattern, known)})"
+
+
+def _atom(atom: Atom, known: Columns) -> str:
+    args = dict(atom.args)
+    columns = known.get(atom.event)
+    if columns is not None and args and 2 * len(args) >= len(columns):
+        if tuple(args) == tuple(name for name in columns if name in args):
+            listed = [format_expr(args[c]) if c in args else "_" for c in columns]
+            # `x = 1` as an argument by position would be read as the attribute x.
+            if not any(re.match(r"[\w`]+\s*=", text) for text in listed):
+                return f"{quoted(atom.event)}({', '.join(listed)})"
+    named = ", ".join(f"{quoted(name)}={format_expr(value)}" for name, value in atom.args)
+    return f"{quoted(atom.event)}({named})"

@@ -1,0 +1,185 @@
+"""Resolves values: conditions, arguments and head terms become expressions."""
+
+from __future__ import annotations
+
+from thence.lang import syntax as s
+from thence.lang.build import MAX_INT, int_out_of_range
+from thence.lang.precedence import join, regroup
+from thence.lang.report import Report, did_you_mean
+from thence.lang.scope import LabelInfo, Scope
+from thence.lang.timers import TIMERS
+from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
+from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, TimeOf, Var
+from thence.model.source import Span
+from thence.model.types import INT, NULL
+
+_DISTINCT = frozenset({"count", "sum", "avg", "list"})
+UNKNOWN = Const(None, NULL)
+"""Stands in for what could not be resolved; a program that holds one is never returned."""
+
+
+class Values:
+    """Turns syntax in a value's place into expressions, noting what is wrong."""
+
+    __slots__ = ("_report", "_scope")
+
+    def __init__(self, scope: Scope, report: Report) -> None:
+        self._scope, self._report = scope, report
+
+    def expr(self, node: s.Node) -> Expr:
+        """The expression that a node stands for."""
+        node = s.strip(node)
+        match node:
+            case s.Name():
+                return self._name(node)
+            case s.Chain(parts=parts):
+                return regroup(parts, self.expr)
+            case s.Literal_(value=value, type=kind):
+                if kind == INT and value > MAX_INT:
+                    raise int_out_of_range(s.span_of(node))
+                return Const(value, kind, s.span_of(node))
+            case s.Dotted():
+                return self._dotted(node)
+            case s.Apply():
+                return self._apply(node)
+            case s.Paren(items=items):
+                parts_ = [self.expr(item) for item in items]
+                return join("and", parts_, s.span_of(node))
+            case s.Anything():
+                return self._wrong(
+                    node,
+                    "`_` has no value",
+                    "`_` stands for anything, as an argument of an event; use a variable here",
+                )
+        return self._wrong(
+            node,
+            "a value or a condition is needed here, and this is a pattern",
+            "make the pattern an item of its own, before or after a comma",
+        )
+
+    def term(self, node: s.Node) -> Expr | Aggregate:
+        """What a head term stands for: an expression, or an aggregate."""
+        inner = s.strip(node)
+        if isinstance(inner, s.Apply) and inner.name.lower() in AGGREGATES:
+            return self._aggregate(inner)
+        return self.expr(node)
+
+    def _wrong(self, node: s.Node, message: str, hint: str | None = None) -> Expr:
+        self._report.error(s.span_of(node), message, hint)
+        return UNKNOWN
+
+    def _name(self, node: s.Name) -> Expr:
+        if node.text in self._scope.labels and node.text not in self._scope.variables:
+            return self._wrong(
+                node,
+                f"'{node.text}' is a label, not a value",
+                f"read one of its attributes, or its times: {node.text}.start, {node.text}.end",
+            )
+        return Var(node.text, s.span_of(node))
+
+    def _dotted(self, node: s.Dotted) -> Expr:
+        scope, span = self._scope, s.span_of(node)
+        infos = scope.labels.get(node.label)
+        if infos is None:
+            self._report.error(
+                Span(node.start, node.label_end),
+                f"unknown label '{node.label}'",
+                f"give the event a label: l: {node.label}(…), and write l.{node.attribute}"
+                if node.label in scope.events
+                else did_you_mean(node.label, scope.labels, "label an event with `l: event(…)`"),
+            )
+            return UNKNOWN
+        if node.attribute == "start":
+            return TimeOf(node.label, "start", span)
+        if node.attribute == "end":
+            return TimeOf(node.label, "end", span)
+        for info in infos:
+            if not self._has_attribute(node, info):
+                return UNKNOWN
+        return Attr(node.label, node.attribute, span)
+
+    def _has_attribute(self, node: s.Dotted, info: LabelInfo) -> bool:
+        """Whether what a label stands for has an attribute; says so if it has not."""
+        events, name = self._scope.events, node.attribute
+        event = events.get(info.name) if info.kind == "event" else None
+        if event is None:
+            if info.kind != "event" or info.name in self._scope.labels:
+                self._wrong(
+                    node,
+                    f"'{node.label}' has no attributes: it does not label one event",
+                    f"it has {node.label}.start and {node.label}.end; to read an attribute, "
+                    "label the event itself",
+                )
+            # An unknown event is reported where it stands.
+            return False
+        if name in event.columns:
+            return True
+        choices = (*event.columns, "start", "end")
+        self._wrong(
+            node,
+            f"'{event.name}' has no attribute '{name}'",
+            did_you_mean(name, choices, f"it has {', '.join(choices)}"),
+        )
+        return False
+
+    def _apply(self, node: s.Apply) -> Expr:
+        function, scope = node.name.lower(), self._scope
+        if function == "duration":
+            return self._duration(node)
+        if function in FUNCTIONS:
+            args = tuple(map(self.expr, node.args))
+            return Call(function, args, s.span_of(node))
+        span = Span(node.start, node.name_end)
+        if function in AGGREGATES:
+            message = f"the aggregate '{function}' cannot be used here"
+            hint = "an aggregate is a term of the head by itself: head(count(x)) <- …"
+            if function in ("min", "max") and len(node.args) > 1:
+                other = "least" if function == "min" else "greatest"
+                hint = f"for the {function} of several values write {other}(…)"
+        elif node.name in scope.events or function in PATTERN_OPERATORS or function in TIMERS:
+            what = "an event" if node.name in scope.events else "a pattern operator"
+            message = f"'{node.name}' is {what} and cannot be used inside a condition"
+            hint = "make it an item of its own: after a comma, or joined by `and`"
+        else:
+            message = f"unknown function '{node.name}'"
+            hint = did_you_mean(node.name, FUNCTIONS, None) or ""
+            if function == "timestamp":
+                hint = "a time is written timestamp '2026-01-01T06:00:00Z'"
+        self._report.error(span, message, hint or None)
+        return UNKNOWN
+
+    def _duration(self, node: s.Apply) -> Expr:
+        label = s.strip(node.args[0]) if len(node.args) == 1 else None
+        if not isinstance(label, s.Name) or label.text not in self._scope.labels:
+            return self._wrong(
+                node,
+                "duration(l) takes one label",
+                did_you_mean(label.text, self._scope.labels)
+                if isinstance(label, s.Name)
+                else "label the event with `l: event(…)`",
+            )
+        span = s.span_of(node)
+        ends = (TimeOf(label.text, "end", span), TimeOf(label.text, "start", span))
+        return Call("-", ends, span)
+
+    def _aggregate(self, node: s.Apply) -> Aggregate | Expr:
+        function, span = node.name.lower(), s.span_of(node)
+        args = node.args
+        if len(args) > 1 or (not args and function != "count"):
+            return self._wrong(node, f"{function} takes one argument", f"write {function}(x)")
+        arg: s.Node | None = args[0] if args else None
+        distinct = isinstance(arg, s.Distinct)
+        if isinstance(arg, s.Star):
+            if function != "count":
+                return self._wrong(node, f"{function}(*) has no meaning", "write count(*)")
+            arg = None
+        if isinstance(arg, s.Distinct):
+            if function not in _DISTINCT:
+                return self._wrong(
+                    arg,
+                    f"'distinct' has no meaning in {function}",
+                    "it can be used in count, sum, avg and list",
+                )
+            arg = arg.value
+        value = None if arg is None else self.expr(arg)
+        return Aggregate(function, value, distinct, span)  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""Writes expressions as text, with no more parentheses than they need."""
+
+from __future__ import annotations
+
+import re
+
+from thence.lang.words import RESERVED
+from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
+from thence.model.time import format_duration, format_timestamp
+
+_OR, _AND, _NOT, _COMPARE, _CONCAT, _ADD, _MULTIPLY, _SIGN, _OPERAND = range(1, 10)
+_LEVELS: dict[str, int] = {
+    "=": _COMPARE, "!=": _COMPARE, "<": _COMPARE, "<=": _COMPARE, ">": _COMPARE, ">=": _COMPARE,
+    "like": _COMPARE, "||": _CONCAT, "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY,
+    "%": _MULTIPLY,
+}  # fmt: skip
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quoted(name: str) -> str:
+    """A name as it must be written: in backquotes where it is no plain identifier.
+
+    >>> quoted("order"), quoted("event"), quoted("two words")
+    ('order', '`event`', '`two words`')
+    """
+    if _IDENTIFIER.fullmatch(name) and name.lower() not in RESERVED and name != "_":
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def format_expr(expr: Expr) -> str:
+    """An expression as text that reads back as the same expression.
+
+    >>> format_expr(Call("*", (Call("+", (Var("x"), Var("y"))), Attr("l", "z"))))
+    '(x + y) * l.z'
+    """
+    return _at_level(expr)
+
+
+def _at_level(expr: Expr, least: int = 0) -> str:
+    """The text of an expression, in parentheses if it binds more loosely than ``least``."""
+    match expr:
+        case Const():
+            return _constant(expr)
+        case Var(name):
+            return quoted(name)
+        case Attr(label, name):
+            return f"{quoted(label)}.{quoted(name)}"
+        case TimeOf(label, which):
+            return f"{quoted(label)}.{which}"
+        case Call():
+            text, level = _call(expr)
+            return f"({text})" if level < least else text
+    # Leaves that other parts of Thence define have no text of the language.
+    return str(expr)
+
+
+def _call(call: Call) -> tuple[str, int]:
+    """The text of a call, and how tightly its outermost operator binds."""
+    function, args = call.function, call.args
+    if function in ("and", "or"):
+        level = _AND if function == "and" else _OR
+        return f" {function} ".join([_at_level(a, level + 1) for a in _row(call)]), level
+    if function == "not":
+        return _negation(args[0])
+    if function == "neg":
+        bare = isinstance(args[0], (Var, Attr, TimeOf))
+        return (f"-{_at_level(args[0])}" if bare else f"-({_at_level(args[0])})"), _SIGN
+    if function == "is_null":
+        return f"{_at_level(args[0], _CONCAT)} is null", _COMPARE
+    if function == "in":
+        return f"{_at_level(args[0], _CONCAT)} in {_listed(args[1:])}", _COMPARE
+    known = _LEVELS.get(function)
+    if known is not None:
+        # A comparison of comparisons needs parentheses on both sides; the others lean left.
+        left = _at_level(args[0], known + 1 if known == _COMPARE else known)
+        return f"{left} {function} {_at_level(args[1], known + 1)}", known
+    return f"{function}{_listed(args)}", _OPERAND
+
+
+def _negation(arg: Expr) -> tuple[str, int]:
+    if isinstance(arg, Call) and arg.function in ("is_null", "in", "like"):
+        left = _at_level(arg.args[0], _CONCAT)
+        if arg.function == "is_null":
+            return f"{left} is not null", _COMPARE
+        if arg.function == "in":
+            return f"{left} not in {_listed(arg.args[1:])}", _COMPARE
+        return f"{left} not like {_at_level(arg.args[1], _CONCAT)}", _COMPARE
+    return f"not {_at_level(arg, _NOT)}", _NOT
+
+
+def _listed(args: tuple[Expr, ...]) -> str:
+    return f"({', '.join(map(_at_level, args))})"
+
+
+def _row(call: Call) -> list[Expr]:
+    """The operands of a run of ``and`` or of ``or``, whatever its grouping."""
+    found: list[Expr] = []
+    stack: list[Expr] = [call]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, Call) and top.function == call.function:
+            stack.extend(reversed(top.args))
+        else:
+            found.append(top)
+    return found
+
+
+def _constant(const: Const) -> str:
+    value = const.value
+    if value is None:
+        return "null"
+    match const.type.kind:
+        case "bool":
+            return "true" if value else "false"
+        case "string":
+            return "'" + str(value).replace("'", "''") + "'"
+        case "timestamp":
+            return f"timestamp '{format_timestamp(value)}'"
+        case "duration":
+            return format_duration(value)
+        case "decimal":
+            return f"decimal('{value}')"
+        case "float":
+            return repr(float(value))
+    return str(value)

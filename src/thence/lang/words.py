@@ -1,0 +1,45 @@
+"""The words of the language: which are reserved, and which names mean something when called.
+
+Reserved words can be used as names in backquotes. The grammar has the same list (a test keeps the
+two equal); everything else here is an ordinary name that the resolver gives a meaning.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from thence.logic import functions
+from thence.logic.ops import AllenRelation, WindowOperator
+
+ALLEN: frozenset[str] = frozenset(get_args(AllenRelation))
+INFIX: frozenset[str] = ALLEN | {"seq", "par", "and", "or"}
+RESERVED: frozenset[str] = INFIX | {
+    "event", "as", "within", "where", "while", "collect", "not", "at", "is", "in", "like",
+    "between", "distinct", "true", "false", "null",
+}  # fmt: skip
+
+WINDOW_OPERATORS: frozenset[str] = frozenset(get_args(WindowOperator))
+PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | {"anyone"}
+AGGREGATES: frozenset[str] = frozenset(
+    {"count", "sum", "avg", "min", "max", "first", "last", "list"}
+)
+
+_SYMBOLS = frozenset({"and", "or", "not", "in", "like", "is_null", "neg"})
+FUNCTIONS: frozenset[str] = frozenset(
+    name for name in functions.FUNCTIONS if name.isidentifier() and name not in _SYMBOLS
+) | {"duration"}
+"""What can be called in an expression. ``duration(l)`` is written out by the resolver."""
+
+NOT_YET: frozenset[str] = frozenset({"any", "aperiodic", "periodic"})
+"""Pattern operators that are planned, so that a program that uses one gets a better answer."""
+
+TYPE_ALIASES: dict[str, str] = {
+    "int": "int", "integer": "int", "bigint": "int", "long": "int",
+    "float": "float", "double": "float", "real": "float",
+    "bool": "bool", "boolean": "bool",
+    "string": "string", "text": "string", "varchar": "string",
+    "timestamp": "timestamp", "datetime": "timestamp",
+    "duration": "duration", "interval": "duration",
+    "decimal": "decimal", "numeric": "decimal",
+    "list": "list",
+}  # fmt: skip

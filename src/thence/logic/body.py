@@ -1,0 +1,378 @@
+"""The body of a rule as time points, bounds between them, and events that carry them.
+
+One visitor gives every operator its meaning in a few lines: which nodes its interval is made of,
+and which bounds hold between them. What must be absent, or is collected, is put aside as a
+:class:`Window` until the bounds of the match itself are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+from thence.logic.bounds import Constraint
+from thence.logic.conjunct import (
+    EPOCH,
+    AtomUse,
+    Column,
+    EndPoint,
+    Epoch,
+    Extreme,
+    Node,
+    NodeTime,
+    Shifted,
+)
+from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts
+from thence.logic.ops import (
+    Allen,
+    And,
+    AnyOne,
+    At,
+    Atom,
+    Label,
+    Not,
+    Par,
+    Pattern,
+    Ref,
+    Rule,
+    SemanticWindow,
+    Seq,
+    Timer,
+    Where,
+    While,
+    Within,
+)
+from thence.logic.scope import needed_of
+from thence.logic.timing import as_constraints, relation
+from thence.model.errors import CheckError
+from thence.model.source import Span
+
+MOST_ATOMS = 200
+
+Nodes = tuple[int, ...]
+Interval = tuple[Nodes, Nodes]
+"""The nodes whose earliest is where an occurrence starts, and whose latest is where it ends."""
+
+Place = Callable[[int, int], list[Constraint]]
+"""Given the start and end node of an event, the constraints that put it inside a window."""
+
+Refuse = Callable[[Span, str, str | None], CheckError]
+"""Makes the error that refuses a rule: where, why, and what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of the match, and the pattern that must be absent from it or is collected in it."""
+
+    mode: Literal["absent", "collect"]
+    pattern: Pattern
+    place: Place
+    width: tuple[int, int] | None
+    """Nodes (later, earlier) between which all of the event lies, where that is so."""
+
+
+class Body:
+    """One alternative of a rule's body, while it is being taken apart."""
+
+    def __init__(self, rule: Rule, refuse: Refuse) -> None:
+        self.refuse = refuse
+        self.rule = rule
+        self.nodes: list[Node] = [Epoch()]
+        self.index: dict[Node, int] = {Epoch(): EPOCH}
+        self.constraints: list[Constraint] = []
+        self.atoms: list[AtomUse] = []
+        self.columns: dict[str, list[Column]] = {}
+        self.conditions: list[Expr] = []
+        self.values: dict[str, Expr] = {}
+        self.windows: list[Window] = []
+        self.gates: list[int] = []
+        self.definitions: dict[str, Label] = {}
+        self.labels: dict[str, Interval] = {}
+        self.label_atoms: dict[str, int] = {}
+        self.visiting: set[str] = set()
+
+    # -- nodes and constraints
+
+    def node(self, node: Node, span: Span) -> int:
+        """The index of a node, made and tied to the others where it is new."""
+        if node in self.index:
+            return self.index[node]
+        index = self.index[node] = len(self.nodes)
+        self.nodes.append(node)
+        match node:
+            case Shifted(of, by):
+                self.constraints.append(Constraint(index, of, by, span))
+                self.constraints.append(Constraint(of, index, -by, span))
+            case Extreme("earliest", parts):
+                self.constraints += [Constraint(index, part, 0, span) for part in parts]
+            case Extreme("latest", parts):
+                self.constraints += [Constraint(part, index, 0, span) for part in parts]
+        return index
+
+    def single(self, which: Literal["earliest", "latest"], nodes: Nodes, span: Span) -> int:
+        return nodes[0] if len(nodes) == 1 else self.node(Extreme(which, nodes), span)
+
+    def ends(self, interval: Interval, span: Span) -> tuple[int, int]:
+        """One start node and one end node for an interval."""
+        starts, ends = interval
+        return self.single("earliest", starts, span), self.single("latest", ends, span)
+
+    def point(self, node: int) -> Interval:
+        return (node,), (node,)
+
+    # -- patterns
+
+    def visit(self, pattern: Pattern) -> Interval:
+        """Add a pattern to the join and give the nodes of its interval."""
+        match pattern:
+            case Atom(_, _, span):
+                return self.atom_interval(self.atom(pattern, None), span)
+            case Label(name):
+                return self.label(name, pattern)
+            case Ref(name, span):
+                return self.label(name, self.definition(name, span))
+            case Seq(parts, span):
+                return self.sequence([self.visit(part) for part in parts], span)
+            case And(parts):
+                found = [self.visit(part) for part in parts]
+                starts = _union(starts for starts, _ in found)
+                return starts, _union(ends for _, ends in found)
+            case Par(left, right, span):
+                return self.related("par", left, right, span)
+            case Allen(name, left, right, span):
+                return self.related(name, left, right, span)
+            case Not(absent, first, last, span):
+                return self.absent_between(absent, self.visit(first), self.visit(last), span)
+            case Within(inner, limit, span):
+                starts, ends = self.visit(inner)
+                self.constraints += [Constraint(e, s, limit, span) for e in ends for s in starts]
+                return starts, ends
+            case Where(inner, condition):
+                self.conditions += conjuncts(condition)
+                return self.visit(inner)
+            case At(time, span):
+                node = self.node(Shifted(EPOCH, time), span)
+                self.gates.append(node)
+                return self.point(node)
+            case Timer():
+                return self.timer(pattern)
+            case While(window, mode, inner, span):
+                self.while_window(window, mode, inner, span)
+                return (), ()
+            case SemanticWindow():
+                return self.semantic_window(pattern)
+            case AnyOne((only,), span):
+                return self.point(self.ends(self.visit(only), span)[1])
+        raise AssertionError(f"no meaning for {type(pattern).__name__}")
+
+    def atom(self, pattern: Atom, label: str | None) -> int:
+        atom = len(self.atoms)
+        if atom >= MOST_ATOMS:
+            raise self.refuse(
+                pattern.span,
+                f"a rule may join at most {MOST_ATOMS} events",
+                "split it into rules that build on each other",
+            )
+        self.atoms.append(self.use(pattern.event, label, atom, pattern.span))
+        self.bind(atom, pattern)
+        return atom
+
+    def use(self, event: str, label: str | None, atom: int, span: Span) -> AtomUse:
+        start = self.node(EndPoint(atom, "start"), span)
+        end = self.node(EndPoint(atom, "end"), span)
+        return AtomUse(event, label, start, end, span)
+
+    def bind(self, atom: int, pattern: Atom) -> None:
+        """Columns for the variables of an atom's arguments, conditions for everything else."""
+        self.constraints.append(
+            Constraint(self.atoms[atom].start, self.atoms[atom].end, 0, pattern.span)
+        )
+        for name, argument in pattern.args:
+            column = Column(atom, name)
+            if isinstance(argument, Var):
+                self.columns.setdefault(argument.name, []).append(column)
+            else:
+                self.conditions.append(Call("=", (column, argument), pattern.span))
+
+    def atom_interval(self, atom: int, span: Span) -> Interval:
+        return (self.atoms[atom].start,), (self.atoms[atom].end,)
+
+    def definition(self, name: str, span: Span) -> Label:
+        if name not in self.definitions:
+            raise self.refuse(
+                span,
+                f"'{name}' is not bound in every alternative of this rule, or only inside "
+                "'not' or 'collect'",
+                "label the event outside, or use its times in a 'where' condition",
+            )
+        return self.definitions[name]
+
+    def label(self, name: str, pattern: Label) -> Interval:
+        inner = _unlabelled(pattern.pattern)
+        if name in self.labels:
+            if isinstance(inner, Atom) and pattern is not self.definitions.get(name):
+                self.bind(self.label_atoms[name], inner)
+            return self.labels[name]
+        if name in self.visiting:
+            raise self.refuse(pattern.span, f"'{name}' is defined in terms of itself")
+        self.visiting.add(name)
+        if isinstance(inner, Atom):
+            self.label_atoms[name] = self.atom(inner, name)
+            self.labels[name] = self.atom_interval(self.label_atoms[name], pattern.span)
+        else:
+            self.labels[name] = self.visit(inner)
+        return self.labels[name]
+
+    def sequence(self, intervals: Sequence[Interval], span: Span) -> Interval:
+        for (_, ends), (starts, _) in pairwise(intervals):
+            self.constraints += [Constraint(e, s, -1, span) for e in ends for s in starts]
+        return intervals[0][0], intervals[-1][1]
+
+    def related(self, name: str, left: Pattern, right: Pattern, span: Span) -> Interval:
+        first, second = self.visit(left), self.visit(right)
+        self.constraints += relation(name, self.ends(first, span), self.ends(second, span), span)
+        return _union((first[0], second[0])), _union((first[1], second[1]))
+
+    def timer(self, pattern: Timer) -> Interval:
+        span = pattern.span
+        of = self.ends(self.label(pattern.of, self.definition(pattern.of, span)), span)
+        anchors = {"start": of[0], "end": of[1]}
+        start = self.shifted(anchors[pattern.start_anchor], pattern.start_shift, span)
+        end = self.shifted(anchors[pattern.end_anchor], pattern.end_shift, span)
+        self.constraints.append(Constraint(start, end, 0, span))
+        self.gates.append(end)
+        return (start,), (end,)
+
+    def shifted(self, node: int, by: int, span: Span) -> int:
+        return self.node(Shifted(node, by), span) if by else node
+
+    # -- windows
+
+    def absent_between(
+        self, absent: Pattern, first: Interval, last: Interval, span: Span
+    ) -> Interval:
+        _, opening = first
+        closing, _ = last
+
+        def place(start: int, end: int) -> list[Constraint]:
+            after = [Constraint(node, start, -1, span) for node in opening]
+            return after + [Constraint(end, node, -1, span) for node in closing]
+
+        opens = self.single("latest", opening, span)
+        closes = self.single("earliest", closing, span)
+        self.gates.append(closes)
+        self.windows.append(Window("absent", absent, place, (closes, opens)))
+        return self.sequence([first, last], span)
+
+    def while_window(
+        self, window: str, mode: Literal["not", "collect"], inner: Pattern, span: Span
+    ) -> None:
+        opens, closes = self.ends(self.label(window, self.definition(window, span)), span)
+
+        def place(start: int, end: int) -> list[Constraint]:
+            return [Constraint(opens, start, -1, span), Constraint(end, closes, -1, span)]
+
+        self.gates.append(closes)
+        kind: Literal["absent", "collect"] = "absent" if mode == "not" else "collect"
+        self.windows.append(Window(kind, inner, place, (closes, opens)))
+
+    def semantic_window(self, pattern: SemanticWindow) -> Interval:
+        span, limit = pattern.span, pattern.limit
+        _, t1 = self.ends(self.visit(pattern.left), span)
+        if pattern.operator in ("notfollows", "notprecedes"):
+            forward = pattern.operator == "notfollows"
+
+            def place(_start: int, end: int) -> list[Constraint]:
+                if forward:
+                    return [Constraint(t1, end, -1, span), Constraint(end, t1, limit, span)]
+                return [Constraint(t1, end, limit, span), Constraint(end, t1, -1, span)]
+
+            judged = self.shifted(t1, limit, span) if forward else t1
+            self.gates.append(judged)
+            self.windows.append(Window("absent", pattern.right, place, None))
+            return self.point(judged)
+        _, t2 = self.ends(self.visit(pattern.right), span)
+        if pattern.operator == "both":
+            self.constraints += [Constraint(t1, t2, limit, span), Constraint(t2, t1, limit, span)]
+            return self.point(self.single("latest", _union(((t1,), (t2,))), span))
+        earlier, later = (t1, t2) if pattern.operator == "follows" else (t2, t1)
+        self.constraints.append(Constraint(earlier, later, -1, span))
+        self.constraints.append(Constraint(later, earlier, limit, span))
+        return self.point(later)
+
+    # -- names
+
+    def resolve_conditions(self) -> list[Expr]:
+        """Conditions over columns: first those that bind a variable, then bounds, then the rest."""
+        waiting = list(self.conditions)
+        progress = True
+        while progress:
+            progress = False
+            for condition in list(waiting):
+                bound = self.binding(condition)
+                if bound:
+                    self.values[bound[0]] = self.rewrite(bound[1], {})
+                    waiting.remove(condition)
+                    progress = True
+        predicates = []
+        for condition in waiting:
+            rewritten = self.rewrite(condition, {})
+            constraints = as_constraints(rewritten)
+            if constraints is None:
+                predicates.append(rewritten)
+            else:
+                self.constraints += constraints
+        return predicates
+
+    def binding(self, condition: Expr) -> tuple[str, Expr] | None:
+        if not (isinstance(condition, Call) and condition.function == "="):
+            return None
+        left, right = condition.args
+        for variable, value in ((left, right), (right, left)):
+            if (
+                isinstance(variable, Var)
+                and not self.bound(variable.name)
+                and all(self.bound(name) for name in needed_of(value).variables)
+            ):
+                return variable.name, value
+        return None
+
+    def bound(self, name: str) -> bool:
+        return name in self.columns or name in self.values
+
+    def rewrite(self, expr: Expr, local: Mapping[str, Expr]) -> Expr:
+        """An expression over columns and nodes instead of variables and labels."""
+        match expr:
+            case Var(name, span):
+                if name in local:
+                    return local[name]
+                if name in self.columns:
+                    return self.columns[name][0]
+                if name in self.values:
+                    return self.values[name]
+                raise self.refuse(span, f"variable '{name}' is not bound here")
+            case Attr(label, name, span):
+                if f"{label}.{name}" in local:
+                    return local[f"{label}.{name}"]
+                self.label(label, self.definition(label, span))
+                return Column(self.label_atoms[label], name)
+            case TimeOf(label, which, span):
+                if f"{label}.{which}" in local:
+                    return local[f"{label}.{which}"]
+                ends = self.ends(self.label(label, self.definition(label, span)), span)
+                return NodeTime(ends[0] if which == "start" else ends[1])
+            case Call(_, args):
+                return replace(expr, args=tuple(self.rewrite(arg, local) for arg in args))
+        return expr
+
+
+def _union(groups: Iterable[Nodes]) -> Nodes:
+    return tuple(dict.fromkeys(node for group in groups for node in group))
+
+
+def _unlabelled(pattern: Pattern) -> Pattern:
+    while isinstance(pattern, Label):
+        pattern = pattern.pattern
+    return pattern

@@ -1,0 +1,102 @@
+"""Head aggregates: each must know which ``collect`` it is over, and take what it can compute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thence.logic.check.names import check_read
+from thence.logic.check.problems import Problems
+from thence.logic.check.scopes import RuleView, Scope, view_of
+from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.ops import Rule, While
+
+_DISTINCT = frozenset({"count", "sum", "avg", "list"})
+
+
+def collect_of(rule: Rule, aggregate: Aggregate) -> While | None:
+    """The ``collect`` whose events an aggregate of a checked rule is over."""
+    view = view_of(rule)
+    places = _places(aggregate.arg, view) if aggregate.arg else range(len(view.collects))
+    return view.collects[places[0]][0] if len(places) == 1 else None
+
+
+def check_aggregates(view: RuleView, problems: Problems) -> None:
+    """Refuse aggregates that have nothing to aggregate, or could mean several things."""
+    for term in view.rule.terms:
+        if isinstance(term.value, Aggregate):
+            _check(term.value, view, problems)
+
+
+def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
+    function = aggregate.function
+    if not view.collects:
+        problems.error(
+            aggregate.span,
+            f"{function} has nothing to aggregate: the rule collects no events",
+            "add a window and a collect to the body, such as w: extend_backward(o, 24h), "
+            "while w: collect e(x)",
+        )
+        return
+    if aggregate.distinct and function not in _DISTINCT:
+        problems.error(
+            aggregate.span,
+            f"distinct changes nothing in {function}",
+            f"write {function}(…) without it",
+        )
+    if aggregate.arg is None:
+        if function != "count" or aggregate.distinct:
+            problems.error(aggregate.span, f"{function} needs a value", f"write {function}(x)")
+        elif len(view.collects) > 1:
+            problems.error(
+                aggregate.span,
+                "count() does not say which of the collected events it counts",
+                "count a variable of one of them, such as count(x)",
+            )
+        return
+    places = _places(aggregate.arg, view)
+    if len(places) == 1:
+        check_read(aggregate.arg, view.collects[places[0]][1], view, problems)
+    elif not places:
+        check_read(aggregate.arg, view.root, view, problems)
+    else:
+        problems.error(
+            aggregate.span,
+            f"this {function} could be over several of the collects",
+            "an aggregate reads variables of one collect; write one rule per collect, "
+            "or use a variable that only one of them binds",
+        )
+
+
+def _places(arg: Expr, view: RuleView) -> Sequence[int]:
+    """The collects that an aggregate's argument may be over, by number."""
+    inner: set[int] = set()
+    for leaf in leaves(arg):
+        if _seen(leaf, view.root):
+            continue
+        inner.update(i for i, (_, scope) in enumerate(view.collects) if _seen(leaf, scope))
+    if inner:
+        return sorted(inner)
+    if len(view.collects) == 1:
+        return [0]
+    # Only outer names: a collect that mentions them is meant, if there is just one such.
+    names = {leaf.name for leaf in leaves(arg) if isinstance(leaf, Var)}
+    mentions = [i for i, (_, scope) in enumerate(view.collects) if names & _mentioned(scope, view)]
+    return mentions if names else range(len(view.collects))
+
+
+def _mentioned(scope: Scope, view: RuleView) -> set[str]:
+    return {
+        name
+        for each in view.scopes
+        if any(around is scope for around in each.path())
+        for name in each.variables
+    }
+
+
+def _seen(leaf: Expr, scope: Scope) -> bool:
+    match leaf:
+        case Var(name):
+            return scope.sees_variable(name)
+        case Attr(label) | TimeOf(label):
+            return scope.sees_label(label)
+    return True

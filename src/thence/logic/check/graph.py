@@ -1,0 +1,147 @@
+"""Which events depend on which: the order of evaluation, and recursion that has no meaning.
+
+All of it is linear in the size of the program and keeps its own stacks, so that a program may
+have many thousands of rules.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from thence.logic.check.problems import Problems
+from thence.logic.check.scopes import RuleView
+from thence.model.source import Span
+
+_MOST_CYCLES = 10
+
+How = Literal["", "not ", "collect "]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A rule for ``head`` reads ``event``: as it is, its absence, or all of it in a window."""
+
+    head: str
+    event: str
+    how: How
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The components of derived events in evaluation order, and those that are recursive."""
+
+    strata: tuple[tuple[str, ...], ...]
+    recursive: frozenset[str]
+    dependencies: Mapping[str, Sequence[Dependency]]
+
+
+def dependency_graph(views: Iterable[RuleView]) -> Graph:
+    """The graph of the events that some rules derive."""
+    edges: dict[str, list[Dependency]] = {}
+    views = list(views)
+    for view in views:
+        edges.setdefault(view.rule.event, [])
+    for view in views:
+        for atom, scope in view.atoms:
+            if atom.event in edges:
+                window = scope.window
+                how: How = ""
+                if window is not None:
+                    how = "not " if window.kind == "absent" else "collect "
+                edge = Dependency(view.rule.event, atom.event, how, atom.span)
+                edges[view.rule.event].append(edge)
+    order = {name: place for place, name in enumerate(edges)}
+    strata = [tuple(sorted(component, key=order.__getitem__)) for component in _components(edges)]
+    recursive = {
+        name
+        for component in strata
+        for name in component
+        if len(component) > 1 or any(edge.event == name for edge in edges[name])
+    }
+    return Graph(tuple(strata), frozenset(recursive), edges)
+
+
+def _components(edges: Mapping[str, Sequence[Dependency]]) -> Iterable[list[str]]:
+    """Tarjan's strongly connected components: each after those that it depends on."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    open_names: list[str] = []
+    is_open: set[str] = set()
+    for start in edges:
+        if start in index:
+            continue
+        index[start] = low[start] = len(index)
+        open_names.append(start)
+        is_open.add(start)
+        path = [(start, iter(edges[start]))]
+        while path:
+            name, rest = path[-1]
+            for edge in rest:
+                if edge.event not in index:
+                    index[edge.event] = low[edge.event] = len(index)
+                    open_names.append(edge.event)
+                    is_open.add(edge.event)
+                    path.append((edge.event, iter(edges[edge.event])))
+                    break
+                if edge.event in is_open:
+                    low[name] = min(low[name], index[edge.event])
+            else:
+                path.pop()
+                if path:
+                    parent = path[-1][0]
+                    low[parent] = min(low[parent], low[name])
+                if low[name] == index[name]:
+                    component = []
+                    while True:
+                        member = open_names.pop()
+                        is_open.discard(member)
+                        component.append(member)
+                        if member == name:
+                            break
+                    yield component
+
+
+def check_recursion(graph: Graph, problems: Problems) -> None:
+    """Refuse recursion through absence or through collecting, and show the cycle."""
+    for component in graph.strata:
+        if component[0] not in graph.recursive:
+            continue
+        members = set(component)
+        shown = 0
+        for name in component:
+            for edge in graph.dependencies[name]:
+                if edge.how and edge.event in members and shown < _MOST_CYCLES:
+                    shown += 1
+                    _refuse(edge, _way(graph, members, edge.event, name), problems)
+
+
+def _way(graph: Graph, members: set[str], start: str, goal: str) -> list[Dependency]:
+    """A shortest way from one event of a component to another."""
+    came: dict[str, Dependency] = {}
+    queue = deque([start])
+    while queue and goal not in came and start != goal:
+        for edge in graph.dependencies[queue.popleft()]:
+            if edge.event in members and edge.event not in came:
+                came[edge.event] = edge
+                queue.append(edge.event)
+    way: list[Dependency] = []
+    name = goal
+    while name != start:
+        way.append(came[name])
+        name = came[name].head
+    return way[::-1]
+
+
+def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems) -> None:
+    cycle = " -> ".join([edge.head, *(f"{step.how}{step.event}" for step in (edge, *way))])
+    if edge.how == "not ":
+        message = f"'{edge.head}' depends on its own absence: {cycle}"
+    else:
+        message = f"'{edge.head}' is collected from what depends on it: {cycle}"
+    problems.error(
+        edge.span, message, "break the cycle: recursion may only go through events that occur"
+    )

@@ -1,0 +1,228 @@
+"""The checks of one rule whose events are known: events, attributes, types, conditions, heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from thence.logic.check.aggregates import check_aggregates
+from thence.logic.check.names import check_names
+from thence.logic.check.problems import Problems, did_you_mean
+from thence.logic.check.scopes import RuleView
+from thence.logic.check.typing import Columns, RuleTypes, Unknown
+from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
+from thence.logic.expr_text import expr_text
+from thence.logic.functions import TypeProblem
+from thence.logic.ops import Atom, Rule
+from thence.logic.widening import common_type
+from thence.model.source import NOWHERE, Span
+from thence.model.types import Type
+
+
+def check_rule(
+    view: RuleView, columns: Columns, first_rules: Mapping[str, Rule], problems: Problems
+) -> None:
+    """Note everything that is wrong with a rule by itself."""
+    rule = view.rule
+    if not view.occurs:
+        problems.error(
+            rule.span,
+            f"nothing in the body of '{rule.event}' occurs: there is no event that it waits for",
+            "name an event, or an instant such as at '2026-01-01T06:00:00Z'",
+        )
+    for part in view.misplaced:
+        problems.error(
+            part.span,
+            "`while` cannot stand inside another pattern",
+            "give it a rule of its own and use that rule's name here",
+        )
+    check_names(view, problems)
+    check_aggregates(view, problems)
+    types = RuleTypes(view, columns)
+    for problem in types.problems:
+        problems.type_problem(problem)
+    _check_atoms(view, types, problems)
+    _check_conditions(view, types, problems)
+    _check_head(view, types, first_rules[rule.event], problems)
+
+
+# -- atoms
+
+
+def _check_atoms(view: RuleView, types: RuleTypes, problems: Problems) -> None:
+    seen: dict[str, Atom] = {}
+    for atom, _ in view.atoms:
+        known = types.columns.get(atom.event)
+        if known is None:
+            problems.error(
+                atom.span,
+                f"there is no event '{atom.event}'",
+                did_you_mean(atom.event, types.columns, f"declare it: event {atom.event}(…);"),
+            )
+            continue
+        for attribute, argument in atom.args:
+            if attribute not in known:
+                problems.error(
+                    _span(argument),
+                    f"{atom.event} has no attribute '{attribute}'",
+                    did_you_mean(attribute, known, f"it has {', '.join(known) or 'none'}"),
+                )
+                continue
+            wanted = known[attribute]
+            if wanted is None:
+                continue
+            if isinstance(argument, Var):
+                _check_variable(argument, attribute, atom, wanted, types, seen, problems)
+            elif isinstance(argument, Const):
+                _check_literal(argument, attribute, atom, wanted, problems)
+            else:
+                _check_value(argument, attribute, atom, wanted, types, problems)
+
+
+def _check_variable(
+    variable: Var,
+    attribute: str,
+    atom: Atom,
+    found: Type,
+    types: RuleTypes,
+    seen: dict[str, Atom],
+    problems: Problems,
+) -> None:
+    name = variable.name
+    first = seen.setdefault(name, atom)
+    expected = types.variables.get(name, found)
+    if expected != found:
+        where = f"{first.event} and {found} in {atom.event}"
+        if first.event == atom.event:
+            where = f"one place of {first.event} and {found} in another"
+        problems.error(
+            variable.span,
+            f"'{name}' is {expected} in {where}",
+            f"use another variable, such as {name}2, and a condition: "
+            + _equality(name, expected, f"{name}2", found),
+        )
+    elif found.kind == "list" and first is not atom:
+        problems.error(
+            variable.span,
+            f"'{name}' is a list, and lists cannot be joined on",
+            "use two variables, and compare elements or sizes in a condition",
+        )
+
+
+def _check_literal(
+    literal: Const, attribute: str, atom: Atom, wanted: Type, problems: Problems
+) -> None:
+    found = literal.type
+    if literal.value is None:
+        problems.error(
+            literal.span,
+            f"nothing is equal to null, so {atom.event} would never match",
+            f"use a variable and a condition: {attribute} is null",
+        )
+    elif found.kind == wanted.kind or (found.numeric and wanted.kind in ("float", "decimal")):
+        return
+    else:
+        hints = {
+            "timestamp": "write a time as timestamp '2026-01-01T06:00:00Z'",
+            "duration": "write a duration with its unit and without quotes, such as 10 s",
+            "string": f"write '{literal.value}'",
+        }
+        problems.error(
+            literal.span,
+            f"{atom.event}.{attribute} is {wanted}, and {expr_text(literal)} is {found}",
+            hints.get(wanted.kind),
+        )
+
+
+def _check_value(
+    value: Expr, attribute: str, atom: Atom, wanted: Type, types: RuleTypes, problems: Problems
+) -> None:
+    found = _type(value, types, problems)
+    if found is None:
+        return
+    if common_type([wanted, found]) is None or wanted.kind == "list" or found.kind == "null":
+        problems.error(
+            _span(value),
+            f"{atom.event}.{attribute} is {wanted}, and {expr_text(value)} is {found}",
+        )
+
+
+# -- conditions and heads
+
+
+def _check_conditions(view: RuleView, types: RuleTypes, problems: Problems) -> None:
+    for condition, _ in view.conditions:
+        found = _type(condition, types, problems)
+        if found is not None and found.kind != "bool":
+            problems.error(
+                _span(condition),
+                f"a condition must be true or false, and {expr_text(condition)} is {found}",
+                "compare it with something" if found.kind != "null" else None,
+            )
+    for name, value in view.assignments.items():
+        if name in types.variables and types.variables[name].kind == "null":
+            problems.error(_span(value), f"'{name}' would always be null", None)
+
+
+def _check_head(view: RuleView, types: RuleTypes, first: Rule, problems: Problems) -> None:
+    rule = view.rule
+    if len(rule.terms) != len(first.terms):
+        line, _ = problems.source.position(first.head_span.start)
+        problems.error(
+            rule.head_span,
+            f"'{rule.event}' has {len(rule.terms)} terms here and {len(first.terms)} in the rule "
+            f"on line {line}",
+            "rules of one event have the same terms",
+        )
+        return
+    columns = types.columns[rule.event]
+    for place, (name, term) in enumerate(zip(columns, rule.terms, strict=True), start=1):
+        try:
+            found = types.of_term(term.value)
+        except TypeProblem as problem:
+            problems.type_problem(problem)
+            continue
+        except Unknown:
+            continue
+        wanted = columns[name]
+        if wanted is not None and found.kind != "null" and found != wanted:
+            line, _ = problems.source.position(first.head_span.start)
+            problems.error(
+                term.span,
+                f"column {place} of '{rule.event}' is {found} here and {wanted} in the rule on "
+                f"line {line}",
+                _conversion(found, wanted, line),
+            )
+
+
+def _equality(left: str, one: Type, right: str, two: Type) -> str:
+    """A condition by which two variables of different types are equal."""
+    if common_type([one, two]) is not None:
+        return f"{left} = {right}"
+    return " = ".join(
+        name if kind.kind == "string" else f"string({name})"
+        for name, kind in ((left, one), (right, two))
+    )
+
+
+def _conversion(found: Type, wanted: Type, line: int) -> str:
+    if found.kind == "float" and wanted.numeric:
+        return f"write float(x) in the rule on line {line}"
+    if wanted.kind == "decimal":
+        return f"write decimal(x, {wanted.precision}, {wanted.scale}) to convert it"
+    if found.numeric and wanted.numeric:
+        return f"write {wanted.kind}(x) to convert it"
+    return "rules of one event give the same types"
+
+
+def _type(expr: Expr, types: RuleTypes, problems: Problems) -> Type | None:
+    try:
+        return types.of(expr)
+    except TypeProblem as problem:
+        problems.type_problem(problem)
+    except Unknown:
+        pass
+    return None
+
+
+def _span(expr: Expr) -> Span:
+    return expr.span if isinstance(expr, (Const, Var, Attr, TimeOf, Call)) else NOWHERE

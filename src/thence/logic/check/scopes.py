@@ -1,0 +1,229 @@
+"""Where a rule's variables and labels are bound, and from where they can be seen.
+
+A rule has one scope, in which everything that must occur binds rule-wide. Each branch of an
+``or`` has one inside it, and so has each pattern that must be absent or is collected. A name is
+seen from a scope if the scope or one around it binds it; a scope with an ``or`` binds what every
+branch of it binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.ops import (
+    And,
+    AnyOne,
+    At,
+    Atom,
+    Label,
+    Not,
+    Or,
+    Pattern,
+    Ref,
+    Rule,
+    SemanticWindow,
+    Timer,
+    Where,
+    While,
+    Within,
+    children,
+)
+from thence.model.source import Span
+
+ScopeKind = Literal["rule", "branch", "absent", "collect"]
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """A part of a rule that binds names. ``choices`` holds the branches of each ``or`` in it."""
+
+    kind: ScopeKind
+    parent: Scope | None
+    span: Span
+    variables: dict[str, Span] = field(default_factory=dict)
+    labels: dict[str, Span] = field(default_factory=dict)
+    choices: list[list[Scope]] = field(default_factory=list)
+
+    def path(self) -> Iterator[Scope]:
+        """This scope and those around it, from the inside out."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    @property
+    def window(self) -> Scope | None:
+        """The outermost scope around this one of something absent or collected, if any."""
+        found = None
+        for scope in self.path():
+            if scope.kind in ("absent", "collect"):
+                found = scope
+        return found
+
+    def bound_variables(self) -> set[str]:
+        found = set(self.variables)
+        for branches in self.choices:
+            found |= set.intersection(*(branch.bound_variables() for branch in branches))
+        return found
+
+    def bound_labels(self) -> set[str]:
+        found = set(self.labels)
+        for branches in self.choices:
+            found |= set.intersection(*(branch.bound_labels() for branch in branches))
+        return found
+
+    def sees_variable(self, name: str) -> bool:
+        return any(
+            name in scope.variables or (scope.choices and name in scope.bound_variables())
+            for scope in self.path()
+        )
+
+    def sees_label(self, name: str) -> bool:
+        return any(
+            name in scope.labels or (scope.choices and name in scope.bound_labels())
+            for scope in self.path()
+        )
+
+    def visible(self) -> set[str]:
+        """Every variable and label that can be read here."""
+        scopes = list(self.path())
+        return set().union(*(s.bound_variables() | s.bound_labels() for s in scopes))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelUse:
+    """A label read as an event: by its name alone, by a timer, or as a window."""
+
+    label: str
+    span: Span
+    scope: Scope
+
+
+@dataclass(slots=True)
+class RuleView:
+    """What stands in a rule, each piece with the scope it stands in, in the order of the text."""
+
+    rule: Rule
+    root: Scope
+    scopes: list[Scope] = field(default_factory=list)
+    atoms: list[tuple[Atom, Scope]] = field(default_factory=list)
+    conditions: list[tuple[Expr, Scope]] = field(default_factory=list)
+    label_uses: list[LabelUse] = field(default_factory=list)
+    definitions: dict[str, list[Label]] = field(default_factory=dict)
+    collects: list[tuple[While, Scope]] = field(default_factory=list)
+    misplaced: list[While] = field(default_factory=list)
+    assignments: dict[str, Expr] = field(default_factory=dict)
+    """Variables that a condition such as ``c = a + b`` binds, in an order that works."""
+    occurs: bool = False
+    """Whether something in the body must occur: an event, or an instant."""
+
+
+def view_of(rule: Rule) -> RuleView:
+    """Take a rule apart into what the checks look at."""
+    root = Scope("rule", None, rule.span)
+    view = RuleView(rule, root, [root])
+    # A `while` is a part of the body's own conjunction, which the flag follows.
+    stack: list[tuple[Pattern, Scope, bool]] = [(rule.body, root, True)]
+    while stack:
+        pattern, scope, direct = stack.pop()
+        inside: list[tuple[Pattern, Scope, bool]]
+        match pattern:
+            case Atom():
+                view.atoms.append((pattern, scope))
+                view.occurs = view.occurs or scope.window is None
+                for _, argument in pattern.args:
+                    if isinstance(argument, Var):
+                        scope.variables.setdefault(argument.name, argument.span)
+                inside = []
+            case At():
+                view.occurs = view.occurs or scope.window is None
+                inside = []
+            case Label(name, inner, span):
+                scope.labels.setdefault(name, span)
+                view.definitions.setdefault(name, []).append(pattern)
+                inside = [(inner, scope, False)]
+            case Ref(label, span):
+                view.label_uses.append(LabelUse(label, span, scope))
+                inside = []
+            case Timer():
+                view.label_uses.append(LabelUse(pattern.of, pattern.span, scope))
+                inside = []
+            case While(window, mode, inner, span):
+                view.label_uses.append(LabelUse(window, span, scope))
+                kind: ScopeKind = "absent" if mode == "not" else "collect"
+                local = _inner(view, kind, scope, span)
+                if not direct:
+                    view.misplaced.append(pattern)
+                elif kind == "collect":
+                    view.collects.append((pattern, local))
+                inside = [(inner, local, False)]
+            case Not(absent, first, last, span):
+                local = _inner(view, "absent", scope, span)
+                inside = [(absent, local, False), (first, scope, False), (last, scope, False)]
+            case SemanticWindow("notfollows" | "notprecedes", left, right, _, span):
+                local = _inner(view, "absent", scope, span)
+                inside = [(left, scope, False), (right, local, False)]
+            case Or(parts, span) | AnyOne(parts, span):
+                branches = [_inner(view, "branch", scope, span) for _ in parts]
+                scope.choices.append(branches)
+                inside = [(p, b, False) for p, b in zip(parts, branches, strict=True)]
+            case Where(inner, condition):
+                view.conditions += [(part, scope) for part in conjuncts(condition)]
+                inside = [(inner, scope, direct)]
+            case And() | Within():
+                inside = [(part, scope, direct) for part in children(pattern)]
+            case _:
+                inside = [(part, scope, False) for part in children(pattern)]
+        stack.extend(reversed(inside))
+    _assign(view)
+    return view
+
+
+def _inner(view: RuleView, kind: ScopeKind, parent: Scope, span: Span) -> Scope:
+    scope = Scope(kind, parent, span)
+    view.scopes.append(scope)
+    return scope
+
+
+def _assign(view: RuleView) -> None:
+    """Let conditions ``v = e`` bind variables that nothing else binds, until none is left."""
+    candidates = [
+        (variable, value, scope)
+        for condition, scope in view.conditions
+        if isinstance(condition, Call) and condition.function == "=" and len(condition.args) == 2
+        for variable, value in (condition.args, condition.args[::-1])
+        if isinstance(variable, Var)
+    ]
+    # What is outside a window comes first: a window respects what is bound around it.
+    _assign_among(view, [c for c in candidates if c[2].window is None])
+    _assign_among(view, [c for c in candidates if c[2].window is not None])
+
+
+def _assign_among(view: RuleView, candidates: Sequence[tuple[Var, Expr, Scope]]) -> None:
+    waiting = list(candidates)
+    progress = True
+    while progress and waiting:
+        progress = False
+        later = []
+        for variable, value, scope in waiting:
+            if scope.sees_variable(variable.name):
+                continue
+            if all(_readable(leaf, scope) for leaf in leaves(value)):
+                scope.variables[variable.name] = variable.span
+                view.assignments.setdefault(variable.name, value)
+                progress = True
+            else:
+                later.append((variable, value, scope))
+        waiting = later
+
+
+def _readable(leaf: Expr, scope: Scope) -> bool:
+    match leaf:
+        case Var(name):
+            return scope.sees_variable(name)
+        case Attr(label) | TimeOf(label):
+            return scope.sees_label(label)
+    return True

@@ -1,0 +1,240 @@
+"""The types of variables, labelled attributes, head terms and derived events."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from thence.logic.check.graph import Graph
+from thence.logic.check.scopes import RuleView, view_of
+from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var
+from thence.logic.functions import TypeProblem, type_of
+from thence.logic.ops import Atom, Label, Or, Pattern, Rule, Where, Within
+from thence.model.schema import Attribute, EventSchema
+from thence.model.types import FLOAT, INT, NULL, TIMESTAMP, Type, list_of
+
+Columns = Mapping[str, Mapping[str, Type | None]]
+"""The columns of every event; None for a type that is not known (yet)."""
+
+_SUMMED = frozenset({"int", "float", "decimal", "duration"})
+_ORDERED = _SUMMED | {"string", "timestamp"}
+
+
+class Unknown(Exception):
+    """A type that depends on one that is not known, so nothing can be said."""
+
+
+class RuleTypes:
+    """The types in one rule, given those of the events it reads."""
+
+    def __init__(self, view: RuleView, columns: Columns) -> None:
+        self.view = view
+        self.columns = columns
+        self.variables: dict[str, Type] = {}
+        self.problems: list[TypeProblem] = []
+        for atom, _ in view.atoms:
+            known = columns.get(atom.event, {})
+            for attribute, argument in atom.args:
+                if isinstance(argument, Var) and argument.name not in self.variables:
+                    found = known.get(attribute)
+                    if found is not None:
+                        self.variables[argument.name] = found
+        for name, value in view.assignments.items():
+            try:
+                self.variables.setdefault(name, type_of(value, self.leaf))
+            except TypeProblem as problem:
+                self.problems.append(problem)
+            except Unknown:
+                continue
+
+    def leaf(self, expr: Expr) -> Type:
+        """The type of a leaf. Raises :class:`Unknown`, or TypeProblem for a bad attribute."""
+        match expr:
+            case Var(name):
+                if name in self.variables:
+                    return self.variables[name]
+            case TimeOf():
+                return TIMESTAMP
+            case Attr():
+                return self._attribute(expr)
+        raise Unknown
+
+    def _attribute(self, read: Attr) -> Type:
+        found: Type | None = None
+        atoms = [
+            atom
+            for definition in self.view.definitions.get(read.label, ())
+            for atom in _labelled_atoms(definition)
+        ]
+        if not atoms and read.label in self.view.definitions:
+            raise TypeProblem(
+                f"'{read.label}' names no single event, so it has no attribute '{read.name}'",
+                read.span,
+                f"{read.label}.start, {read.label}.end and duration({read.label}) can be read; "
+                "label the event itself for its attributes",
+            )
+        for atom in atoms:
+            known = self.columns.get(atom.event)
+            if known is None:
+                raise Unknown
+            if read.name not in known:
+                raise TypeProblem(
+                    f"{atom.event} has no attribute '{read.name}'",
+                    read.span,
+                    f"it has {', '.join(known)}" if known else None,
+                )
+            here = known[read.name]
+            if here is None:
+                raise Unknown
+            if found is not None and here != found:
+                raise TypeProblem(
+                    f"{read.label}.{read.name} is {found} in one branch and {here} in another",
+                    read.span,
+                    "give the branches different labels",
+                )
+            found = here
+        if found is None:
+            raise Unknown
+        return found
+
+    def of(self, expr: Expr) -> Type:
+        return type_of(expr, self.leaf)
+
+    def of_term(self, value: Expr | Aggregate) -> Type:
+        """The type of a head term."""
+        if not isinstance(value, Aggregate):
+            return self.of(value)
+        if value.function == "count":
+            return INT
+        if value.arg is None:
+            raise TypeProblem(
+                f"{value.function} needs a value", value.span, f"write {value.function}(x)"
+            )
+        return aggregate_type(value, self.of(value.arg))
+
+
+def aggregate_type(aggregate: Aggregate, over: Type) -> Type:
+    """The type of an aggregate over values of a type."""
+    function = aggregate.function
+    if function == "count":
+        return INT
+    if over.kind == "null":
+        raise TypeProblem(f"{function} of null is always null", aggregate.span)
+    if function == "list":
+        return list_of(over)
+    if function in ("first", "last"):
+        return over
+    kinds = _ORDERED if function in ("min", "max") else _SUMMED
+    if over.kind not in kinds:
+        raise TypeProblem(
+            f"{function} cannot take {over}",
+            aggregate.span,
+            "it needs numbers or durations"
+            if kinds is _SUMMED
+            else "it needs values with an order",
+        )
+    if function == "avg":
+        return over if over.kind == "duration" else FLOAT
+    if function == "sum" and over.kind == "decimal":
+        return Type("decimal", precision=38, scale=over.scale)
+    return over
+
+
+def _labelled_atoms(pattern: Pattern) -> list[Atom]:
+    """The atoms of which one is the event that a label names; none for a compound pattern."""
+    found: list[Atom] = []
+    stack = [pattern]
+    while stack:
+        match stack.pop():
+            case Atom() as atom:
+                found.append(atom)
+            case Label(_, inner) | Within(inner, _) | Where(inner, _):
+                stack.append(inner)
+            case Or(parts):
+                stack.extend(reversed(parts))
+            case _:
+                return []
+    return found
+
+
+def variable_types(rule: Rule, schemas: Mapping[str, EventSchema]) -> dict[str, Type]:
+    """The type of every variable of a rule, by name: a name has one type in all of a rule."""
+    return dict(RuleTypes(view_of(rule), schema_columns(schemas)).variables)
+
+
+def head_types(rule: Rule, schemas: Mapping[str, EventSchema]) -> tuple[Type, ...]:
+    """The types of a rule's head terms. Raises TypeProblem where one has none."""
+    types = RuleTypes(view_of(rule), schema_columns(schemas))
+    return tuple(types.of_term(term.value) for term in rule.terms)
+
+
+def schema_columns(schemas: Mapping[str, EventSchema]) -> dict[str, dict[str, Type | None]]:
+    return {
+        name: {attribute.name: attribute.type for attribute in schema.attributes}
+        for name, schema in schemas.items()
+    }
+
+
+def infer_columns(
+    declared: Sequence[EventSchema], views: Sequence[RuleView], graph: Graph
+) -> dict[str, dict[str, Type | None]]:
+    """The columns of all events: those declared, and those that rules derive.
+
+    A column's type is that of the first rule that gives one; in a recursive component, rules are
+    looked at again as more becomes known. What no rule gives stays None.
+    """
+    columns = schema_columns({schema.name: schema for schema in declared})
+    rules: dict[str, list[RuleView]] = {}
+    for view in views:
+        rules.setdefault(view.rule.event, []).append(view)
+    for component in graph.strata:
+        for name in component:
+            first = rules[name][0].rule
+            columns[name] = {term.name: None for term in first.terms}
+        readers: dict[str, list[RuleView]] = {name: [] for name in component}
+        if component[0] in graph.recursive:
+            for name in component:
+                for view in rules[name]:
+                    for event in {atom.event for atom, _ in view.atoms} & readers.keys():
+                        readers[event].append(view)
+        queue = deque(view for name in component for view in rules[name])
+        queued = {id(view) for view in queue}
+        while queue:
+            view = queue.popleft()
+            queued.discard(id(view))
+            if _learn(view, columns):
+                for reader in readers[view.rule.event]:
+                    if id(reader) not in queued:
+                        queued.add(id(reader))
+                        queue.append(reader)
+    return columns
+
+
+def _learn(view: RuleView, columns: dict[str, dict[str, Type | None]]) -> bool:
+    """Fill in the head's columns from one rule; says whether anything became known."""
+    head = columns[view.rule.event]
+    wanted = [
+        (name, term)
+        for name, term in zip(head, view.rule.terms, strict=False)
+        if head[name] is None
+    ]
+    if not wanted:
+        return False
+    types = RuleTypes(view, columns)
+    learned = False
+    for name, term in wanted:
+        try:
+            found = types.of_term(term.value)
+        except (Unknown, TypeProblem):
+            continue
+        if found != NULL:
+            head[name] = found
+            learned = True
+    return learned
+
+
+def derived_schema(name: str, columns: Mapping[str, Type | None]) -> EventSchema:
+    """The schema of an event whose columns are all known."""
+    return EventSchema(
+        name, tuple(Attribute(each, kind) for each, kind in columns.items() if kind is not None)
+    )

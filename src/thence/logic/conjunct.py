@@ -1,0 +1,214 @@
+"""The normal form of a rule: one join over intervals.
+
+A :class:`Conjunct` is a set of event atoms, equalities between their columns, difference bounds
+between their end points, residual predicates, and windows in which something must be absent or
+is collected. Every pattern of the language becomes one or several of these (``normalise.py``),
+and the engine knows nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
+from thence.logic.expr import Aggregate, Expr
+from thence.model.source import NOWHERE, Span
+from thence.model.time import format_duration, format_timestamp
+
+EPOCH = 0
+"""The node that stands for time zero, so that instants are bounds like any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A leaf: an attribute of the event that an atom of the conjunct is bound to."""
+
+    atom: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTime(Expr):
+    """A leaf: the time of a node, a timestamp."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A time point of a conjunct."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch(Node):
+    """Time zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndPoint(Node):
+    """The start or the end of the event that an atom is bound to."""
+
+    atom: int
+    which: Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shifted(Node):
+    """Another node, moved by some microseconds."""
+
+    node: int
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme(Node):
+    """The earliest or the latest of other nodes."""
+
+    which: Literal["earliest", "latest"]
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtomUse:
+    """One event atom: its type, the label it has in the rule, and its two nodes."""
+
+    event: str
+    label: str | None
+    start: int
+    end: int
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUse:
+    """An atom that must be absent from, or is collected over, a window of the match.
+
+    ``constraints`` place the atom's nodes relative to the match's; ``bounds`` is their closure
+    together with the match's own. ``links`` are columns of the atom that equal expressions over
+    the match, ``predicates`` whatever else must hold.
+    """
+
+    atom: int
+    mode: Literal["absent", "collect"]
+    constraints: tuple[Constraint, ...]
+    links: tuple[tuple[str, Expr], ...]
+    predicates: tuple[Expr, ...]
+    bounds: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long after its end an event is still needed; ``partner`` is what it waits for."""
+
+    event: str
+    micros: int
+    partner: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def bounded(self) -> bool:
+        return self.micros < UNBOUNDED
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """A rule, or one alternative of a rule, as a single join."""
+
+    event: str
+    columns: tuple[str, ...]
+    terms: tuple[Expr | Aggregate, ...]
+    atoms: tuple[AtomUse, ...]
+    positive: tuple[int, ...]
+    nodes: tuple[Node, ...]
+    constraints: tuple[Constraint, ...]
+    bounds: Bounds
+    links: tuple[tuple[Column, ...], ...]
+    predicates: tuple[Expr, ...]
+    windows: tuple[WindowUse, ...]
+    gates: tuple[int, ...]
+    start: int
+    end: int
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether the head aggregates what windows collect."""
+        return any(window.mode == "collect" for window in self.windows)
+
+
+def name_of_node(conjunct: Conjunct, node: int) -> str:
+    """A node in words: ``o.end``, ``o.end + 6h``, an instant."""
+    match conjunct.nodes[node]:
+        case EndPoint(atom, which):
+            use = conjunct.atoms[atom]
+            return f"{use.label or use.event}.{which}"
+        case Shifted(0, by):
+            return format_timestamp(by)
+        case Shifted(of, by):
+            sign = "+" if by >= 0 else "-"
+            return f"{name_of_node(conjunct, of)} {sign} {format_duration(abs(by))}"
+        case Extreme(which, nodes):
+            return f"{which}({', '.join(name_of_node(conjunct, n) for n in nodes)})"
+    return "epoch"
+
+
+def lengths_of(conjunct: Conjunct, lengths: Mapping[str, int]) -> list[Constraint]:
+    """What is known of how long the events of a conjunct's atoms last, as constraints."""
+    return [
+        Constraint(use.end, use.start, lengths[use.event])
+        for use in conjunct.atoms
+        if use.event in lengths
+    ]
+
+
+def longest(conjunct: Conjunct, lengths: Mapping[str, int]) -> int:
+    """The longest that a derived event can last, given how long others can."""
+    bounds = conjunct.bounds.with_constraints(lengths_of(conjunct, lengths))
+    return bounds[conjunct.end, conjunct.start]
+
+
+def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retention, ...]:
+    """How long each atom's events are needed, from the closed bounds.
+
+    An event that ended at ``e`` can meet a later one only while that one's end may lie above the
+    horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Gates count
+    like events: a match is judged when they pass. ``lengths`` says how long events of a type
+    last at most.
+    """
+    found = []
+    known = lengths_of(conjunct, lengths)
+    match_bounds = conjunct.bounds.with_constraints(known)
+    windows = {w.atom: w.bounds.with_constraints(known) for w in conjunct.windows}
+    names = [use.label or use.event for use in conjunct.atoms]
+    later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.positive]
+    later += [(gate, name_of_node(conjunct, gate), -1) for gate in conjunct.gates]
+    for index, use in enumerate(conjunct.atoms):
+        bounds = windows.get(index, match_bounds)
+        waits = [(bounds[node, use.end], name) for node, name, atom in later if atom != index]
+        micros, partner = max(waits, default=(-UNBOUNDED, ""))
+        found.append(Retention(use.event, micros, partner, use.span))
+    return tuple(found)
+
+
+def partition_key(conjunct: Conjunct) -> tuple[str, ...]:
+    """Names of the columns (of the first atom) whose equality joins every atom.
+
+    Events that differ in them never meet, so work can be split by them.
+    """
+    if not conjunct.positive:
+        return ()
+    keys = []
+    classes = [set(link) for link in conjunct.links]
+    if len(conjunct.positive) == 1:
+        only = conjunct.positive[0]
+        linked = {expr for window in conjunct.windows for _, expr in window.links}
+        classes = [{c} for c in linked if isinstance(c, Column) and c.atom == only]
+    for group in classes:
+        everywhere = all(any(c.atom == i for c in group) for i in conjunct.positive) and all(
+            any(expr in group for _, expr in window.links) for window in conjunct.windows
+        )
+        if everywhere:
+            keys.append(min(c.name for c in group if c.atom == conjunct.positive[0]))
+    return tuple(sorted(keys))

@@ -1,0 +1,243 @@
+"""The operators and functions of expressions: their names, what they take, what they give.
+
+One table, :data:`FUNCTIONS`. The columnar form of each entry stands under the same name in
+``engine/functions``. Types are inferred from the leaves up by :func:`type_of`.
+
+``null`` adapts: the types of the other arguments decide. Where nothing else decides, as in
+``null + 1``, the result has the type ``null`` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from thence.logic import signatures as sig
+from thence.logic.expr import Call, Const, Expr
+from thence.logic.signatures import Mismatch, Signature
+from thence.model.errors import ThenceError
+from thence.model.source import Span
+from thence.model.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Type
+
+TRUNCATION_UNITS = (
+    "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond",
+    "microsecond",
+)  # fmt: skip
+MOST_NESTED = 150
+
+
+class TypeProblem(ThenceError):
+    """An expression that has no type: what is wrong, which text it is about, what to write."""
+
+    def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One operator or function: how many arguments, and the type that it gives for theirs."""
+
+    name: str
+    usage: str
+    least: int
+    most: int | None
+    result: Signature
+    literals: Callable[[Call], Type | None] | None = None
+    """Looks at literal arguments: refuses bad ones, and may say a more exact result type."""
+
+
+def type_of(expr: Expr, leaf: Callable[[Expr], Type]) -> Type:
+    """The type of an expression; ``leaf`` gives those of leaves that are not literals.
+
+    Raises :class:`TypeProblem` where there is none.
+
+    >>> from thence.logic.expr import Var
+    >>> str(type_of(Call("/", (Var("x"), Const(2, INT))), lambda leaf: INT))
+    'float'
+    """
+    return _type_of(expr, leaf, 0)
+
+
+def _type_of(expr: Expr, leaf: Callable[[Expr], Type], depth: int) -> Type:
+    # Operators nest to the left, so a long row of them is a loop here and no recursion.
+    spine: list[Call] = []
+    node = expr
+    while isinstance(node, Call):
+        spine.append(node)
+        if not node.args:
+            raise _arity_problem(node)
+        node = node.args[0]
+    found = node.type if isinstance(node, Const) else leaf(node)
+    for call in reversed(spine):
+        if depth > MOST_NESTED:
+            raise TypeProblem(
+                f"this expression is nested more than {MOST_NESTED} deep",
+                call.span,
+                "name parts of it with a condition such as `part = …`",
+            )
+        found = _call_type(call, [found, *(_type_of(a, leaf, depth + 1) for a in call.args[1:])])
+    return found
+
+
+def _call_type(call: Call, types: list[Type]) -> Type:
+    function = FUNCTIONS.get(call.function)
+    if function is None:
+        close = get_close_matches(call.function, FUNCTIONS, n=1)
+        raise TypeProblem(
+            f"there is no function '{call.function}'",
+            call.span,
+            f"did you mean '{close[0]}'?" if close else None,
+        )
+    if len(types) < function.least or (function.most is not None and len(types) > function.most):
+        raise _arity_problem(call)
+    try:
+        found = function.result(types)
+        exact = function.literals(call) if function.literals else None
+    except Mismatch as problem:
+        raise TypeProblem(problem.message, call.span, problem.hint) from None
+    return exact or found
+
+
+def _arity_problem(call: Call) -> TypeProblem:
+    function = FUNCTIONS.get(call.function)
+    count = len(call.args)
+    return TypeProblem(
+        f"{call.function} cannot take {count} argument{'' if count == 1 else 's'}",
+        call.span,
+        f"write {function.usage}" if function else None,
+    )
+
+
+# -- literal arguments
+
+
+def _decimal_digits(call: Call) -> Type | None:
+    if len(call.args) == 1:
+        return None
+    digits = [arg.value if isinstance(arg, Const) else None for arg in call.args[1:]]
+    precision, scale = digits[0], digits[1] if len(digits) == 2 else 0
+    if (
+        not isinstance(precision, int)
+        or not isinstance(scale, int)
+        or not 1 <= precision <= 38
+        or not 0 <= scale <= precision
+    ):
+        raise Mismatch(
+            "decimal(x, precision, scale) takes two literal numbers",
+            "precision is 1 to 38 digits, of which at most all stand after the point",
+        )
+    return Type("decimal", precision=precision, scale=scale)
+
+
+def _regex(call: Call) -> None:
+    pattern = call.args[1]
+    if isinstance(pattern, Const) and pattern.value is not None:
+        problem = regex_problem(pattern.value)
+        if problem:
+            raise Mismatch(
+                f"'{pattern.value}' is not a regular expression: {problem}",
+                "the syntax is RE2's: no look-around, no back-references",
+            )
+
+
+def regex_problem(pattern: str) -> str | None:
+    """Why a text is not a regular expression of RE2, or None where it is one.
+
+    >>> regex_problem("a(b")
+    'missing ): a(b'
+    """
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except pa.ArrowInvalid as problem:
+        return str(problem).removeprefix("Invalid regular expression: ")
+    return None
+
+
+def _unit(call: Call) -> None:
+    unit = call.args[0]
+    if isinstance(unit, Const) and unit.value is not None and unit.value not in TRUNCATION_UNITS:
+        close = get_close_matches(unit.value, TRUNCATION_UNITS, n=1)
+        raise Mismatch(
+            f"'{unit.value}' is not a unit that date_trunc knows",
+            f"did you mean '{close[0]}'?" if close else f"units are {', '.join(TRUNCATION_UNITS)}",
+        )
+
+
+def _table() -> dict[str, Function]:
+    s, b, t = STRING, BOOL, TIMESTAMP
+    entries = [
+        Function("+", "a + b", 2, 2, sig.plus),
+        Function("-", "a - b", 2, 2, sig.minus),
+        Function("*", "a * b", 2, 2, sig.times),
+        Function("/", "a / b", 2, 2, sig.divided),
+        Function("%", "a % b", 2, 2, sig.remainder),
+        Function("neg", "-a", 1, 1, sig.same("-", sig.SIZED)),
+        Function("||", "a || b", 2, None, sig.fixed("||", [s], s, rest=True)),
+        Function("=", "a = b", 2, 2, sig.compare("=", ordered=False)),
+        Function("!=", "a != b", 2, 2, sig.compare("!=", ordered=False)),
+        *(Function(n, f"a {n} b", 2, 2, sig.compare(n, ordered=True)) for n in ("<", "<=", ">", ">=")),
+        Function("and", "a and b", 2, None, sig.fixed("and", [b], b, rest=True)),
+        Function("or", "a or b", 2, None, sig.fixed("or", [b], b, rest=True)),
+        Function("not", "not a", 1, 1, sig.fixed("not", [b], b)),
+        Function("is_null", "a is null", 1, 1, lambda types: BOOL),
+        Function("in", "a in (b, c)", 2, None, sig.compare("in", ordered=False)),
+        Function("like", "a like 'b%'", 2, 2, sig.fixed("like", [s, s], b)),
+        Function("abs", "abs(x)", 1, 1, sig.same("abs", sig.SIZED)),
+        Function("round", "round(x) or round(x, digits)", 1, 2, sig.rounded("round")),
+        Function("floor", "floor(x)", 1, 1, sig.rounded("floor")),
+        Function("ceil", "ceil(x)", 1, 1, sig.rounded("ceil")),
+        *(
+            Function(n, f"{n}(x)", 1, 1, sig.float_function(n))
+            for n in ("sqrt", "exp", "ln", "log10")
+        ),
+        Function("power", "power(x, y)", 2, 2, sig.float_function("power")),
+        Function("sign", "sign(x)", 1, 1, sig.sign),
+        Function("greatest", "greatest(x, y, …)", 1, None, sig.extreme("greatest")),
+        Function("least", "least(x, y, …)", 1, None, sig.extreme("least")),
+        Function("length", "length(text)", 1, 1, sig.fixed("length", [s], INT)),
+        *(
+            Function(n, f"{n}(text)", 1, 1, sig.fixed(n, [s], s))
+            for n in ("lower", "upper", "trim", "ltrim", "rtrim")
+        ),
+        Function(
+            "substring", "substring(text, from) or substring(text, from, length)", 2, 3,
+            sig.fixed("substring", [s, INT, INT], s),
+        ),
+        Function("concat", "concat(a, b, …)", 1, None, sig.fixed("concat", [s], s, rest=True)),
+        Function("replace", "replace(text, old, new)", 3, 3, sig.fixed("replace", [s, s, s], s)),
+        Function("starts_with", "starts_with(text, start)", 2, 2, sig.fixed("starts_with", [s, s], b)),
+        Function("ends_with", "ends_with(text, end)", 2, 2, sig.fixed("ends_with", [s, s], b)),
+        Function(
+            "matches", "matches(text, 'regex')", 2, 2, sig.fixed("matches", [s, s], b), _regex
+        ),
+        Function("coalesce", "coalesce(a, b, …)", 1, None, lambda t: sig.common("coalesce", t)),
+        Function("nullif", "nullif(a, b)", 2, 2, sig.nullif),
+        Function("if", "if(condition, then, else)", 3, 3, sig.if_else),
+        Function("int", "int(x)", 1, 1, sig.cast("int", sig.SCALARS, INT)),
+        Function("float", "float(x)", 1, 1, sig.cast("float", sig.SCALARS, FLOAT)),
+        Function("bool", "bool(x)", 1, 1, sig.cast("bool", frozenset({"int", "bool", "string"}), b)),
+        Function("string", "string(x)", 1, 1, sig.cast("string", sig.SCALARS | sig.ORDERED, s)),
+        Function(
+            "decimal", "decimal(x) or decimal(x, precision, scale)", 1, 3, sig.decimal, _decimal_digits
+        ),
+        *(
+            Function(n, f"{n}(t)", 1, 1, sig.fixed(n, [t], INT))
+            for n in ("year", "month", "day", "hour", "minute", "second", "weekday")
+        ),
+        Function(
+            "date_trunc", "date_trunc('hour', t)", 2, 2, sig.fixed("date_trunc", [s, t], t), _unit
+        ),
+        Function("size", "size(list)", 1, 1, sig.size),
+        Function("element", "element(list, position)", 2, 2, sig.element),
+    ]  # fmt: skip
+    return {entry.name: entry for entry in entries}
+
+
+FUNCTIONS: dict[str, Function] = _table()

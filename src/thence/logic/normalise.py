@@ -1,0 +1,147 @@
+"""From patterns to joins: a rule becomes conjuncts (``conjunct.py``), one per alternative."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from thence.logic.alternatives import TooManyAlternatives, alternatives
+from thence.logic.body import Body
+from thence.logic.bounds import Bounds, close, first_conflict
+from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse
+from thence.logic.expr import Aggregate, Call, Expr
+from thence.logic.ops import Label, Pattern, Rule
+from thence.logic.scope import positive_parts
+from thence.logic.timing import close_with_extremes
+from thence.logic.windows import Windows
+from thence.model.errors import CheckError, diagnose
+from thence.model.schema import EventSchema
+from thence.model.source import Source, Span
+
+
+@dataclass(slots=True)
+class Normaliser:
+    """Normalises one rule; ``auxiliary`` collects the rules that its windows need."""
+
+    source: Source
+    schemas: Mapping[str, EventSchema]
+    fresh: Callable[[], str]
+    auxiliary: list[Rule] = field(default_factory=list)
+
+    def rule(self, rule: Rule) -> list[Conjunct]:
+        """The conjuncts whose union is the rule."""
+        try:
+            bodies = alternatives(rule.body)
+        except TooManyAlternatives as problem:
+            raise self.refuse(
+                problem.span,
+                "the alternatives of this pattern multiply to more than a thousand",
+                "give parts of it names of their own, as rules",
+            ) from None
+        return [self.conjunct(rule, body) for body in bodies]
+
+    def refuse(self, span: Span, message: str, hint: str | None = None) -> CheckError:
+        """The error that refuses a rule, pointing at its text."""
+        return CheckError((diagnose(self.source, span, message, hint),))
+
+    def conjunct(self, rule: Rule, pattern: Pattern) -> Conjunct:
+        """The conjunct of one alternative of a rule."""
+        body = Body(rule, self.refuse)
+        for part in positive_parts(pattern):
+            if isinstance(part, Label):
+                body.definitions.setdefault(part.name, part)
+        starts, ends = body.visit(pattern)
+        positive = tuple(range(len(body.atoms)))
+        predicates = body.resolve_conditions()
+        start, end = body.ends((starts, ends), rule.span)
+        bounds = self.closed(body)
+        start = _known_extreme(body, start, bounds)
+        end = _known_extreme(body, end, bounds)
+        if any(window.mode == "collect" for window in body.windows):
+            # A group is complete once no further match can fall into it.
+            body.gates.append(end)
+        windows = Windows(body, bounds, self.schemas, self.auxiliary.append, self.fresh)
+        uses = [use for window in body.windows for use in windows.uses(window)]
+        terms = tuple(_head_value(body, t.value, windows.collected) for t in rule.terms)
+        # Windows and the head may add nodes; the match's bounds say nothing about a window's.
+        bounds = close_with_extremes(close(len(body.nodes), body.constraints), body.nodes)
+        links, same = _links(body)
+        return Conjunct(
+            event=rule.event,
+            columns=tuple(term.name for term in rule.terms),
+            terms=terms,
+            atoms=tuple(body.atoms),
+            positive=positive,
+            nodes=tuple(body.nodes),
+            constraints=tuple(body.constraints),
+            bounds=bounds,
+            links=links,
+            predicates=tuple(predicates) + same,
+            windows=tuple(_closed_window(body, use, bounds) for use in uses),
+            gates=_latest_gates(body.gates, bounds),
+            start=start,
+            end=end,
+            span=rule.span,
+        )
+
+    def closed(self, body: Body) -> Bounds:
+        """The closed bounds of a body; refuses one that can never hold."""
+        bounds = close_with_extremes(close(len(body.nodes), body.constraints), body.nodes)
+        if not bounds.satisfiable:
+            conflict = first_conflict(len(body.nodes), body.constraints)
+            raise self.refuse(
+                conflict.span if conflict else body.rule.span,
+                f"this can never hold together with the rest of the rule for '{body.rule.event}'",
+                "no event times satisfy all its temporal conditions: remove or turn round one of "
+                "them",
+            )
+        return bounds
+
+
+def _closed_window(body: Body, use: WindowUse, bounds: Bounds) -> WindowUse:
+    """A window with its bounds closed over all nodes of the conjunct."""
+    closed = close_with_extremes(bounds.with_constraints(use.constraints), body.nodes)
+    return replace(use, bounds=closed)
+
+
+def _known_extreme(body: Body, node: int, bounds: Bounds) -> int:
+    """The part that always is the extreme one, where the bounds say so."""
+    match body.nodes[node]:
+        case Extreme("earliest", parts):
+            known = [p for p in parts if all(bounds[p, q] <= 0 for q in parts)]
+            return known[0] if known else node
+        case Extreme("latest", parts):
+            known = [p for p in parts if all(bounds[q, p] <= 0 for q in parts)]
+            return known[0] if known else node
+    return node
+
+
+def _head_value(body: Body, value: Expr | Aggregate, local: Mapping[str, Expr]) -> Expr | Aggregate:
+    if isinstance(value, Aggregate):
+        arg = None if value.arg is None else body.rewrite(value.arg, local)
+        return replace(value, arg=arg)
+    return body.rewrite(value, {})
+
+
+def _links(body: Body) -> tuple[tuple[tuple[Column, ...], ...], tuple[Expr, ...]]:
+    """Classes of equal columns over several atoms, and equalities inside one atom."""
+    links, same = [], []
+    for columns in body.columns.values():
+        first: dict[int, Column] = {}
+        for column in columns:
+            if column.atom in first and column != first[column.atom]:
+                same.append(Call("=", (first[column.atom], column)))
+            first.setdefault(column.atom, column)
+        if len(first) > 1:
+            links.append(tuple(first.values()))
+    return tuple(links), tuple(same)
+
+
+def _latest_gates(gates: Sequence[int], bounds: Bounds) -> tuple[int, ...]:
+    """Gates that are not implied by later ones."""
+    kept: list[int] = []
+    for gate in dict.fromkeys(gates):
+        if any(bounds[gate, other] <= 0 for other in kept):
+            continue
+        kept = [other for other in kept if bounds[other, gate] > 0] + [gate]
+    return tuple(kept)

@@ -1,0 +1,265 @@
+"""The operators of the pattern algebra: what each one is, one immutable class per operator.
+
+``I(p)`` is the set of (bindings, [s, e]) at which a pattern occurs. Every operator takes patterns
+and is a pattern, so they nest without limit. All infix operators occur at the span of their
+operands, ``[min s, max e]``; what sets them apart is the condition on the four end points.
+
+Labels are rule-wide: ``Ref(l)`` is the same event that ``Label(l, p)`` binds, which is what makes
+``o: order(id), s: shipped(id), o before s`` a conjunction like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thence.logic.expr import Aggregate, Expr
+from thence.model.schema import EventSchema
+from thence.model.source import NOWHERE, Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Something that occurs at intervals, under bindings."""
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Atom(Pattern):
+    """``order(id, _, qty)``: an event of a type.
+
+    ``args`` holds one (attribute, expression) pair for each argument that is not ``_``, with
+    positions already turned into attribute names. A bare :class:`~thence.logic.expr.Var` binds or,
+    where it is bound already, must be equal; any other expression must be equal to the attribute.
+    """
+
+    event: str
+    args: tuple[tuple[str, Expr], ...] = ()
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Label(Pattern):
+    """``l: p``: gives the occurrence a name. Two labels of one name are one and the same event."""
+
+    name: str
+    pattern: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Ref(Pattern):
+    """A label used as a pattern: the very event it names, wherever in the rule that is bound."""
+
+    label: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Seq(Pattern):
+    """``p1 seq p2 seq …``: each ends strictly before the next starts."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class And(Pattern):
+    """``p1 and p2``, and the comma of a conjunctive body: all of them, in any order."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Pattern):
+    """``p1 or p2``: occurs wherever one of them does."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Par(Pattern):
+    """``p1 par p2``: both, with ``max s < min e``."""
+
+    left: Pattern
+    right: Pattern
+    span: Span = _span()
+
+
+AllenRelation = Literal[
+    "equals", "before", "after", "meets", "met_by", "during", "contains", "starts", "started_by",
+    "finishes", "finished_by", "overlaps", "overlapped_by",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Allen(Pattern):
+    """One of the thirteen relations between two intervals.
+
+    With ``p1`` at [s1, e1] and ``p2`` at [s2, e2]: ``equals`` s1=s2, e1=e2; ``before`` e1<s2;
+    ``meets`` e1=s2; ``during`` s2<s1, e1<e2; ``starts`` s1=s2, e1<e2; ``finishes`` s2<s1, e1=e2;
+    ``overlaps`` s1<s2, s2<e1, e1<e2; the others are these with the sides exchanged.
+    """
+
+    relation: AllenRelation
+    left: Pattern
+    right: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Pattern):
+    """``not(absent).[first, last]``: ``first seq last`` with no ``absent`` inside (e1, s2)."""
+
+    absent: Pattern
+    first: Pattern
+    last: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Pattern):
+    """``p within d``: ``e - s <= d``, with ``d`` in microseconds."""
+
+    pattern: Pattern
+    limit: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Where(Pattern):
+    """``p where c``: ``p``, when the condition is true (neither false nor null) of its bindings.
+
+    ``v = e`` with ``v`` unbound everywhere else binds it.
+    """
+
+    pattern: Pattern
+    condition: Expr
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class At(Pattern):
+    """``at '2026-01-01T06:00:00Z'``: the instant, in microseconds UTC, used as an event."""
+
+    time: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Timer(Pattern):
+    """``extend(o, 6h)`` and its kin: an interval relative to the event that a label names.
+
+    Occurs at ``[start_anchor(o) + start_shift, end_anchor(o) + end_shift]``, if that is not
+    negative in length. ``extend`` is (start, 0, end, d); ``extend_backward`` (start, -d, end, 0);
+    ``shift`` moves both ends, ``shift_begin`` and ``shift_end`` one; ``from_end`` is
+    (end, 0, end, d) and so on. The table stands in ``lang/timers.py``.
+    """
+
+    of: str
+    start_anchor: Literal["start", "end"]
+    start_shift: int
+    end_anchor: Literal["start", "end"]
+    end_shift: int
+    name: str = field(default="extend", compare=False)
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class While(Pattern):
+    """``while w: not p`` and ``while w: collect p``, a part of a conjunction.
+
+    It adds nothing to the interval. ``p`` counts if ``w.start < p.start`` and ``p.end < w.end``.
+    Variables and labels that stand only inside ``not`` are local to it; those inside ``collect``
+    can be read by the head's aggregates. With ``collect``, a match needs at least one ``p``.
+    """
+
+    window: str
+    mode: Literal["not", "collect"]
+    pattern: Pattern
+    span: Span = _span()
+
+
+WindowOperator = Literal["follows", "notfollows", "precedes", "notprecedes", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class SemanticWindow(Pattern):
+    """``follows(p1, p2, d)`` and its kin: point events, ``t`` being the end of an occurrence.
+
+    ``follows``: t1 < t2 <= t1+d, at t2. ``precedes``: t1-d <= t2 < t1, at t1.
+    ``notfollows``: no p2 with t1 < t2 <= t1+d, at t1+d. ``notprecedes``: no p2 with
+    t1-d <= t2 < t1, at t1. ``both``: |t1-t2| <= d, at the later one.
+    """
+
+    operator: WindowOperator
+    left: Pattern
+    right: Pattern
+    limit: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOne(Pattern):
+    """``anyone(p1, p2, …)``: occurs at the end point of whichever occurs."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class HeadTerm:
+    """One column of a rule's head: its name and what it holds."""
+
+    name: str
+    value: Expr | Aggregate
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``head(terms) <- body``."""
+
+    event: str
+    terms: tuple[HeadTerm, ...]
+    body: Pattern
+    span: Span = _span()
+    head_span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class LogicProgram:
+    """Declared events and rules, in the order of the text they were read from."""
+
+    events: tuple[EventSchema, ...]
+    rules: tuple[Rule, ...]
+    source: Source = field(default=Source(""), compare=False, repr=False)
+
+
+def children(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns directly inside a pattern, in order."""
+    match pattern:
+        case Seq(parts) | And(parts) | Or(parts) | AnyOne(parts):
+            return parts
+        case Par(left, right) | Allen(_, left, right) | SemanticWindow(_, left, right, _):
+            return (left, right)
+        case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
+            return (inner,)
+        case Not(absent, first, last):
+            return (absent, first, last)
+    return ()
+
+
+def walk(pattern: Pattern) -> Iterator[Pattern]:
+    """A pattern and everything inside it, outermost first."""
+    stack = [pattern]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))

@@ -1,0 +1,104 @@
+"""Which names a pattern binds, and which of them are read outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.ops import (
+    Atom,
+    Label,
+    Not,
+    Pattern,
+    Rule,
+    SemanticWindow,
+    While,
+    children,
+    walk,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The variables and the labelled values that an expression reads."""
+
+    variables: frozenset[str]
+    labelled: tuple[Attr | TimeOf, ...]
+
+
+def needed_of(*exprs: Expr) -> Needs:
+    """What some expressions read.
+
+    >>> needed_of(Var("x"), Attr("o", "price")).variables
+    frozenset({'x'})
+    """
+    found = [leaf for expr in exprs for leaf in leaves(expr)]
+    labelled = dict.fromkeys(leaf for leaf in found if isinstance(leaf, (Attr, TimeOf)))
+    return Needs(frozenset(v.name for v in found if isinstance(v, Var)), tuple(labelled))
+
+
+def bound_variables(pattern: Pattern) -> tuple[str, ...]:
+    """The variables that the arguments of a pattern's atoms name, in order."""
+    found = (
+        argument.name
+        for part in walk(pattern)
+        if isinstance(part, Atom)
+        for _, argument in part.args
+        if isinstance(argument, Var)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def exported(
+    pattern: Pattern,
+    conditions: Sequence[Expr],
+    rule: Rule,
+    outer: Iterable[str],
+    everything: bool,
+) -> list[tuple[str, Expr]]:
+    """What a pattern in a window must hand out, as (column name, value) pairs.
+
+    Variables that the match binds too, and whatever the conditions around the pattern or the
+    head's aggregates read. With ``everything``, all its variables: they are what tells one
+    collected occurrence from another.
+    """
+    aggregated = [
+        term.value.arg
+        for term in rule.terms
+        if isinstance(term.value, Aggregate) and term.value.arg is not None
+    ]
+    needs = needed_of(*conditions, *aggregated)
+    inside = bound_variables(pattern)
+    own = own_labels(pattern)
+    wanted = set(outer) | needs.variables
+    found: list[tuple[str, Expr]] = [
+        (name, Var(name)) for name in inside if everything or name in wanted
+    ]
+    for value in needs.labelled:
+        if value.label in own:
+            name = value.name if isinstance(value, Attr) else value.which
+            found.append((f"{value.label}.{name}", value))
+    return found
+
+
+def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
+    """The parts of a pattern that take part in the match, what must be absent left out."""
+    stack = [pattern]
+    while stack:
+        part = stack.pop()
+        yield part
+        match part:
+            case Not(_, first, last):
+                stack += [last, first]
+            case While():
+                pass
+            case SemanticWindow(("notfollows" | "notprecedes"), left):
+                stack.append(left)
+            case _:
+                stack.extend(reversed(children(part)))
+
+
+def own_labels(pattern: Pattern) -> set[str]:
+    """The labels that a pattern binds, also those that only it can see."""
+    return {part.name for part in walk(pattern) if isinstance(part, Label)}

@@ -1,0 +1,189 @@
+"""What must be absent from a window of the match, or is collected in it.
+
+A single atom is searched for directly. Anything more becomes a rule of its own, with a name that
+no user can write, and the atom that stands for it: the engine sees only joins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from thence.logic.alternatives import alternatives
+from thence.logic.body import Body, Window
+from thence.logic.bounds import UNBOUNDED, Bounds, Constraint, close
+from thence.logic.conjunct import Column, EndPoint, NodeTime, WindowUse
+from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts
+from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within
+from thence.logic.scope import exported, own_labels, positive_parts
+from thence.logic.timing import as_constraints, close_with_extremes
+from thence.model.schema import EventSchema
+
+
+class Windows:
+    """Normalises the windows of one body, once the bounds of its match are known."""
+
+    def __init__(
+        self,
+        body: Body,
+        bounds: Bounds,
+        schemas: Mapping[str, EventSchema],
+        add_rule: Callable[[Rule], None],
+        fresh: Callable[[], str],
+    ) -> None:
+        self.body = body
+        self.bounds = bounds
+        self.schemas = schemas
+        self.add_rule = add_rule
+        self.fresh = fresh
+        self.collected: dict[str, Expr] = {}
+        """What the head's aggregates can read: names inside ``collect``."""
+
+    def uses(self, window: Window) -> list[WindowUse]:
+        """The searches that a window amounts to; none where nothing can lie inside it."""
+        pattern, conditions = _peel(window.pattern)
+        parts = alternatives(pattern)
+        if window.mode == "absent" and len(parts) > 1:
+            # Absent is each alternative on its own.
+            rewrapped = [_rewrap(part, conditions) for part in parts]
+            return [use for part in rewrapped for use in self.uses(replace(window, pattern=part))]
+        atom, limit, label = _simple_atom(parts[0]) if len(parts) == 1 else (None, None, None)
+        if atom is None:
+            atom = self.auxiliary(pattern, conditions, window)
+            limit, label = None, None
+        index = len(self.body.atoms)
+        use = self.body.use(atom.event, label, index, atom.span)
+        self.body.atoms.append(use)
+        constraints = [Constraint(use.start, use.end, 0), *window.place(use.start, use.end)]
+        if limit is not None:
+            constraints.append(Constraint(use.end, use.start, limit))
+        local, links, predicates = self.window_arguments(index, atom, label)
+        for condition in conditions:
+            rewritten = self.body.rewrite(condition, local)
+            bounds_of = as_constraints(rewritten)
+            if bounds_of is None:
+                predicates.append(rewritten)
+            else:
+                constraints += bounds_of
+        if window.mode == "collect":
+            self.collected.update(local)
+        everything = [*self.body.constraints, *constraints]
+        closed = close_with_extremes(close(len(self.body.nodes), everything), self.body.nodes)
+        if not closed.satisfiable:
+            if window.mode == "absent":
+                # Nothing can lie in the window, so it is empty: there is nothing to look for.
+                return []
+            raise self.body.refuse(
+                self.body.rule.span, "nothing can ever be collected: the window has no inside"
+            )
+        return [
+            WindowUse(
+                index, window.mode, tuple(constraints), tuple(links), tuple(predicates), closed
+            )
+        ]
+
+    def window_arguments(
+        self, index: int, atom: Atom, label: str | None
+    ) -> tuple[dict[str, Expr], list[tuple[str, Expr]], list[Expr]]:
+        """Local names of a windowed atom, its links to the match, and its own conditions."""
+        local: dict[str, Expr] = {}
+        links: list[tuple[str, Expr]] = []
+        predicates: list[Expr] = []
+        if label is not None:
+            schema = self.schemas[atom.event]
+            local |= {f"{label}.{name}": Column(index, name) for name in schema.names}
+            start, end = (
+                self.body.index[EndPoint(index, "start")],
+                self.body.index[EndPoint(index, "end")],
+            )
+            local |= {f"{label}.start": NodeTime(start), f"{label}.end": NodeTime(end)}
+        for name, argument in atom.args:
+            column = Column(index, name)
+            if not isinstance(argument, Var):
+                predicates.append(
+                    Call("=", (column, self.body.rewrite(argument, local)), atom.span)
+                )
+            elif self.body.bound(argument.name):
+                links.append((name, self.body.rewrite(argument, {})))
+            elif argument.name in local:
+                predicates.append(Call("=", (local[argument.name], column), atom.span))
+            else:
+                local[argument.name] = column
+        return local, links, predicates
+
+    def auxiliary(self, pattern: Pattern, conditions: Sequence[Expr], window: Window) -> Atom:
+        """A rule for a compound pattern in a window, and the atom that stands for it.
+
+        Only what lies inside the window matters, so its length bounds the rule.
+        """
+        for part in positive_parts(pattern):
+            if isinstance(part, Ref) and part.label not in own_labels(pattern):
+                raise self.body.refuse(
+                    part.span,
+                    f"'{part.label}' is bound outside and cannot be a part of what is looked for "
+                    "inside",
+                    "compare its times in a 'where' condition instead",
+                )
+        name = self.fresh()
+        outer = {*self.body.columns, *self.body.values}
+        terms = exported(
+            pattern,
+            conditions,
+            self.body.rule,
+            outer,
+            everything=window.mode == "collect",
+        )
+        body = pattern
+        if window.width is not None:
+            width = self.bounds[window.width]
+            if width < UNBOUNDED:
+                body = Within(pattern, max(width - 2, 0))
+        self.add_rule(
+            Rule(name, tuple(HeadTerm(column, value) for column, value in terms), body,
+                 self.body.rule.span, self.body.rule.head_span)
+        )  # fmt: skip
+        return Atom(name, tuple((column, _outside(value)) for column, value in terms))
+
+
+def _outside(value: Expr) -> Expr:
+    """The name under which an exported value is known outside: labels become variables."""
+    match value:
+        case Attr(label, name):
+            return Var(f"{label}.{name}")
+        case TimeOf(label, which):
+            return Var(f"{label}.{which}")
+    return value
+
+
+def _peel(pattern: Pattern) -> tuple[Pattern, list[Expr]]:
+    """A pattern without the conditions directly around it, and those conditions."""
+    conditions: list[Expr] = []
+    while isinstance(pattern, Where):
+        conditions += conjuncts(pattern.condition)
+        pattern = pattern.pattern
+    return pattern, conditions
+
+
+def _rewrap(pattern: Pattern, conditions: Sequence[Expr]) -> Pattern:
+    for condition in conditions:
+        pattern = Where(pattern, condition)
+    return pattern
+
+
+def _simple_atom(pattern: Pattern) -> tuple[Atom | None, int | None, str | None]:
+    """The atom, the limit on its length and the label, where a pattern is no more than that."""
+    limit: int | None = None
+    label: str | None = None
+    while True:
+        match pattern:
+            case Atom():
+                return pattern, limit, label
+            case Label(name, inner):
+                if label is not None:
+                    return None, None, None
+                label, pattern = name, inner
+            case Within(inner, most):
+                limit = most if limit is None else min(limit, most)
+                pattern = inner
+            case _:
+                return None, None, None

@@ -1,0 +1,88 @@
+"""The one hierarchy of errors, and diagnostics that point at the text.
+
+Everything Thence raises on purpose is a :class:`ThenceError`. An error about a
+program carries diagnostics; each knows the line and column it is about and can
+draw a caret under the offending text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from thence.model.source import Source, Span
+
+Severity = Literal["error", "warning", "info"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One remark about a program: how grave, what, where, and what to write instead.
+
+    >>> print(Diagnostic("error", "unknown event 'ordr'", 1, 8, hint="did you mean 'order'?"))
+    error: unknown event 'ordr' (line 1, column 8)
+      hint: did you mean 'order'?
+    """
+
+    severity: Severity
+    message: str
+    line: int
+    column: int
+    hint: str | None = None
+    excerpt: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.severity}: {self.message} (line {self.line}, column {self.column})"
+        if self.excerpt:
+            text += "\n" + self.excerpt
+        if self.hint:
+            text += f"\n  hint: {self.hint}"
+        return text
+
+
+def diagnose(
+    source: Source, span: Span, message: str, hint: str | None = None, severity: Severity = "error"
+) -> Diagnostic:
+    """Make a diagnostic about ``span`` of ``source``, with the line and a caret under it."""
+    line, column = source.position(span.start)
+    return Diagnostic(severity, message, line, column, hint, source.excerpt(span))
+
+
+class ThenceError(Exception):
+    """Whatever Thence raises on purpose."""
+
+
+class ProgramError(ThenceError):
+    """A program that cannot mean anything. ``diagnostics`` says why, with positions."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n".join(str(d) for d in diagnostics))
+
+    @property
+    def line(self) -> int:
+        return self.diagnostics[0].line
+
+    @property
+    def column(self) -> int:
+        return self.diagnostics[0].column
+
+
+class ParseError(ProgramError):
+    """The text is not a program of the language."""
+
+
+class CheckError(ProgramError):
+    """The text is well formed, but names, types, safety or time make it meaningless."""
+
+
+class InputError(ThenceError):
+    """Events, files or arguments that do not fit: says which column, row or path, and why."""
+
+
+class EvaluationError(ThenceError):
+    """A value that cannot be computed while events are processed, such as an overflow."""
+
+
+class StateError(ThenceError):
+    """State that cannot be bounded, or saved state that does not fit the program."""

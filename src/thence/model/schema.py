@@ -1,0 +1,46 @@
+"""What an event type looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from thence.model.types import Type
+
+RESERVED_ATTRIBUTES = frozenset({"start", "end", "time", "type", "lineage", "probability", "source"})
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A named, typed attribute of an event."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class EventSchema:
+    """An event type: its name and its attributes in order. The interval is always there.
+
+    >>> from thence.model.types import INT, STRING
+    >>> print(EventSchema("order", (Attribute("id", STRING), Attribute("qty", INT))))
+    order(id string, qty int)
+    """
+
+    name: str
+    attributes: tuple[Attribute, ...]
+    longest: int | None = None
+    """How long such an event lasts at most, in microseconds, where the program says so."""
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{a.name} {a.type}' for a in self.attributes)})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(a.name for a in self.attributes)
+
+    def type_of(self, attribute: str) -> Type | None:
+        """The type of an attribute, or None where there is no such attribute."""
+        for candidate in self.attributes:
+            if candidate.name == attribute:
+                return candidate.type
+        return None

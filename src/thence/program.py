@@ -1,0 +1,164 @@
+"""A compiled program: what a user holds, checks, explains and runs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from thence.engine.program import Compiled
+from thence.engine.state import NEVER, State
+from thence.engine.step import Options, step
+from thence.io.ingest import read_events
+from thence.lang.heads import column_name_warnings
+from thence.lang.parser import parse_program
+from thence.logic.check import check_program
+from thence.model.errors import Diagnostic, InputError, ProgramError
+from thence.model.events import Events
+from thence.model.instants import instant
+from thence.model.schema import EventSchema
+from thence.model.source import Source
+from thence.results import Results
+from thence.session import Session
+
+
+class Program:
+    """A program of event rules, checked and ready to run. Made by :func:`compile`.
+
+    >>> program = compile('''
+    ...     event order(id string);
+    ...     event shipped(id string);
+    ...     done(id) <- (order(id) seq shipped(id)) within 2 days;
+    ... ''')
+    >>> found = program.run({
+    ...     "order": [{"id": "o1", "time": "2026-01-01T08:00:00Z"}],
+    ...     "shipped": [{"id": "o1", "time": "2026-01-01T09:30:00Z"}],
+    ... })
+    >>> found["done"].to_pylist()[0]["id"]
+    'o1'
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._checked = check_program(parse_program(source))
+        self._compiled = Compiled(self._checked)
+
+    @property
+    def text(self) -> str:
+        """The program's text."""
+        return self.source.text
+
+    @property
+    def events(self) -> tuple[EventSchema, ...]:
+        """The declared input events."""
+        return self._checked.program.events
+
+    @property
+    def derived(self) -> tuple[EventSchema, ...]:
+        """The events that rules derive, with the types that were found for their columns."""
+        return tuple(self._checked.schemas[name] for name in self._compiled.public)
+
+    @cached_property
+    def _warnings(self) -> tuple[Diagnostic, ...]:
+        found = [*self._checked.warnings, *column_name_warnings(self._checked.program)]
+        return tuple(
+            sorted([*found, *self._compiled.needs.unbounded], key=lambda d: (d.line, d.column))
+        )
+
+    def check(self) -> list[Diagnostic]:
+        """Remarks on a program that compiles: names used once, state without a bound, and so on.
+
+        A program with errors does not compile; :func:`check` lists those without raising.
+        """
+        return list(self._warnings)
+
+    def explain(self) -> str:
+        """The program as the engine sees it: joins, bounds, state and partition keys."""
+        from thence.explain import explain
+
+        return explain(self._compiled)
+
+    def run(
+        self, events: Any, until: Any = None, *, lineage: bool = False, emit: Any = None
+    ) -> Results:
+        """Find every derived event in the given events.
+
+        ``events`` is a mapping of event names to tables, or one table with a ``type`` column; a
+        table is anything Arrow can read, a pandas or polars frame, a list of dicts, or a path to
+        ``.parquet``, ``.csv`` or ``.jsonl``. ``until`` is the time up to which everything has
+        been seen; without it, the latest event time. ``lineage`` adds a column that names the
+        base events behind each result. ``emit`` limits what is given back to some names.
+        """
+        wanted = self._emitted(emit)
+        found = self._read(events, lineage)
+        horizon = _horizon(until, found)
+        _, results = step(self._compiled, State(), found, horizon, Options(lineage))
+        return Results({name: results[name] for name in wanted})
+
+    def session(
+        self,
+        max_delay: Any = 0,
+        *,
+        state: bytes | None = None,
+        allow_unbounded: bool = False,
+        lineage: bool = False,
+    ) -> Session:
+        """Run the program batch by batch, as events come.
+
+        Events may come up to ``max_delay`` out of order (a duration such as ``"2s"``). ``state``
+        continues a session that was saved. A program whose state has no bound is refused unless
+        ``allow_unbounded`` is set.
+        """
+        return Session(self, max_delay, state, allow_unbounded, lineage)
+
+    def _emitted(self, emit: Any) -> tuple[str, ...]:
+        if emit is None:
+            return self._compiled.public
+        names = (emit,) if isinstance(emit, str) else tuple(emit)
+        for name in names:
+            if name not in self._compiled.public:
+                known = ", ".join(self._compiled.public) or "none"
+                raise InputError(f"the program derives no event '{name}'; it derives: {known}")
+        return names
+
+    def _read(self, events: Any, lineage: bool) -> dict[str, Events]:
+        columns = self._compiled.columns
+        schemas = {schema.name: schema for schema in self.events}
+        # Events that no rule reads still tell how far time has come.
+        read = {
+            name: schema.names if lineage else columns.get(name, frozenset())
+            for name, schema in schemas.items()
+        }
+        return read_events(events, schemas, None, read)
+
+
+def _horizon(until: Any, events: dict[str, Events]) -> int:
+    if until is not None:
+        return instant(until, "until")
+    return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)
+
+
+def compile(text: str, name: str = "<program>") -> Program:
+    """Compile a program text. Raises :class:`thence.ThenceError` where it cannot mean anything."""
+    return Program(Source(text, name))
+
+
+def load(path: str | Path) -> Program:
+    """Compile the program in a file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"there is no program file '{path}'") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"'{path}' is not a UTF-8 text file: {error.reason}") from None
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
+    return compile(text, str(path))
+
+
+def check(text: str) -> list[Diagnostic]:
+    """All remarks on a program text, errors included, without raising."""
+    try:
+        return compile(text).check()
+    except ProgramError as error:
+        return list(error.diagnostics)

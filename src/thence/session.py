@@ -1,0 +1,152 @@
+"""Running a program batch by batch, in this process, as events come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thence.engine.rows import concat, take
+from thence.engine.state import NEVER, State, fingerprint, restore, save
+from thence.engine.step import Options, step
+from thence.model.errors import InputError, StateError
+from thence.model.events import Events
+from thence.model.instants import instant, length
+from thence.model.time import format_duration
+from thence.results import Results, as_table
+
+if TYPE_CHECKING:
+    from thence.program import Program
+
+
+class Session:
+    """A program at work on a stream. Made by :meth:`Program.session`.
+
+    ``push`` and ``advance`` give the results that became certain; each result is given once, and
+    all together are what :meth:`Program.run` gives for the same events. Results without absence,
+    timers or aggregates come at once; the others when the horizon has passed their windows.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        max_delay: Any,
+        state: bytes | None,
+        allow_unbounded: bool,
+        lineage: bool,
+    ) -> None:
+        self._program = program
+        self._compiled = program._compiled
+        self._delay = length(max_delay, "max_delay")
+        self._needs = self._compiled.certain_needs if allow_unbounded else self._compiled.needs
+        self._options = Options(lineage, self._needs.retention)
+        self._state = State()
+        self._late: dict[str, Events] = {}
+        self._late_counts: dict[str, int] = {}
+        if self._needs.unbounded and not allow_unbounded:
+            raise StateError(
+                "this program's state has no bound, so it cannot run forever:\n"
+                + "\n".join(str(d) for d in self._needs.unbounded)
+            )
+        if state is not None:
+            self._state, extra = restore(state, self._fingerprint)
+            self._late_counts = dict(extra["late"])
+
+    @property
+    def _fingerprint(self) -> str:
+        return fingerprint(f"{self._program.text}\n{self._options.lineage}")
+
+    def push(self, events: Any) -> Results:
+        """Take new events; give the results that became certain.
+
+        Events that end at or before the horizon come too late: they change nothing, and go to
+        :attr:`late`.
+        """
+        found = self._program._read(events, self._options.lineage)
+        for name in self._needs.instants:
+            _refuse_intervals(name, found[name])
+        accepted = {name: self._on_time(name, batch) for name, batch in found.items()}
+        latest = max((int(e.end.max()) for e in accepted.values() if len(e)), default=NEVER)
+        latest = max(latest, self._state.latest)
+        horizon = latest - self._delay - 1 if latest > NEVER else NEVER
+        return self._step(accepted, horizon)
+
+    def advance(self, time: Any) -> Results:
+        """Say that every event up to and including a time has been seen, with or without events."""
+        return self._step({}, instant(time, "advance"))
+
+    def finish(self) -> Results:
+        """Say that no more events come: judge everything up to the latest event."""
+        return self._step({}, self._state.latest)
+
+    def _step(self, events: Mapping[str, Events], horizon: int) -> Results:
+        self._state, results = step(self._compiled, self._state, events, horizon, self._options)
+        return Results(results)
+
+    def _on_time(self, name: str, events: Events) -> Events:
+        late = events.end <= self._state.horizon
+        if not late.any():
+            return events
+        self._late_counts[name] = self._late_counts.get(name, 0) + int(np.count_nonzero(late))
+        rejected = take(events, late)
+        parts = [self._late[name], rejected] if name in self._late else [rejected]
+        self._late[name] = concat(parts)
+        return take(events, ~late)
+
+    @property
+    def horizon(self) -> Any:
+        """The time up to and including which everything has been seen, in microseconds; None at
+        the beginning."""
+        return None if self._state.horizon == NEVER else self._state.horizon
+
+    @property
+    def late(self) -> Mapping[str, Any]:
+        """The events that came too late since the session began or :meth:`take_late` was called."""
+        return {name: as_table(events) for name, events in self._late.items()}
+
+    def take_late(self) -> Mapping[str, Any]:
+        """The late events, which are then forgotten; the counts stay."""
+        found = self.late
+        self._late = {}
+        return found
+
+    @property
+    def late_count(self) -> int:
+        """How many events came too late, in all."""
+        return sum(self._late_counts.values())
+
+    @property
+    def late_counts(self) -> Mapping[str, int]:
+        """How many events of each type came too late."""
+        return dict(self._late_counts)
+
+    @property
+    def state_rows(self) -> int:
+        """How many rows the session remembers."""
+        return self._state.rows
+
+    @property
+    def state_bytes(self) -> int:
+        """About how many bytes the session's state takes."""
+        return self._state.nbytes
+
+    def save(self) -> bytes:
+        """The session's state as bytes, for :meth:`Program.session` to go on from.
+
+        Late events that were not taken are not part of it; their counts are.
+        """
+        return save(self._state, self._fingerprint, {"late": self._late_counts})
+
+
+def _refuse_intervals(name: str, events: Events) -> None:
+    """A session relies on some events being instants to keep its state bounded."""
+    if events.start is events.end or (events.start == events.end).all():
+        return
+    row = int(np.argmax(events.start != events.end))
+    lasts = format_duration(int(events.end[row] - events.start[row]))
+    raise InputError(
+        f"row {row + 1} of '{name}' lasts {lasts}, but this program's state has a bound only if "
+        f"'{name}' events are instants; say how long one may last: "
+        f"event {name}(…) within <duration>;"
+    )

@@ -1,0 +1,147 @@
+"""The hosts: everything that can run a program over events, under one signature.
+
+Each takes a program's text, events and an end of time (or None), and gives the rows of every
+derived event as sets of (attributes, start, end), which must be equal on all hosts.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+from notation import Written
+from oracle import Row, meaning
+from oracle_values import EPOCH, canonical
+
+import thence
+from thence.lang.parser import parse_program
+from thence.model.schema import EventSchema
+from thence.model.source import Source
+
+Results = dict[str, set[Row]]
+Host = Callable[[str, Sequence[Written], int | None], Results]
+MICROSECOND = timedelta(microseconds=1)
+
+
+def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
+    """The specification itself."""
+    program = parse_program(Source(text))
+    schemas = {schema.name: schema for schema in program.events}
+    given: dict[str, list[tuple[dict[str, Any], int, int]]] = {name: [] for name in schemas}
+    for event in events:
+        attributes = dict(zip(schemas[event.type].names, event.values, strict=True))
+        given[event.type].append((attributes, event.start, event.end))
+    return meaning(program, given, until)
+
+
+def batch(text: str, events: Sequence[Written], until: int | None) -> Results:
+    """The embedded engine, everything in one go."""
+    return rows_of(thence.compile(text).run(tables(text, events), until=until))
+
+
+def micro_batches(text: str, events: Sequence[Written], until: int | None) -> Results:
+    """A session that is given a few events at a time, shuffled within what it allows."""
+    return in_a_session(text, events, until, random.Random(len(text)), save=False)
+
+
+def saved_and_restored(text: str, events: Sequence[Written], until: int | None) -> Results:
+    """A session that is saved to bytes and restored after every push."""
+    return in_a_session(text, events, until, random.Random(len(text)), save=True)
+
+
+def in_a_session(
+    text: str, events: Sequence[Written], until: int | None, random: random.Random, save: bool
+) -> Results:
+    """Push events cut anywhere and out of order by at most ``max_delay``; nothing comes twice.
+
+    A stated end of time is only reached by ``advance``, so ``max_delay`` must then be so long
+    that the events alone do not lead past it.
+    """
+    program = thence.compile(text)
+    delay = random.choice([0, 1, 2_000_000, 10_000_000])
+    if until is not None and events:
+        delay = max(delay, max(event.end for event in events) - until)
+    session = program.session(max_delay=delay * MICROSECOND, allow_unbounded=True)
+    found: Results = {}
+    for part in cuts(arrivals(events, delay, random), random):
+        collect(found, rows_of(session.push(tables(text, part))))
+        if save:
+            session = program.session(
+                delay * MICROSECOND, state=session.save(), allow_unbounded=True
+            )
+    last = session.finish() if until is None else session.advance(until)
+    collect(found, rows_of(last))
+    assert session.late_count == 0, f"{session.late_count} events were late"
+    return found
+
+
+HOSTS: dict[str, Host] = {
+    "oracle": oracle,
+    "batch": batch,
+    "micro_batches": micro_batches,
+    "saved_and_restored": saved_and_restored,
+}
+
+
+# --- order and cuts of arrival --------------------------------------------------------------------
+
+
+def arrivals(events: Sequence[Written], delay: int, random: random.Random) -> list[Written]:
+    """The events in an order in which none comes too late: by end, each held back a while.
+
+    An event that ends at ``e`` comes before any that ends after ``e + delay``.
+    """
+    return sorted(events, key=lambda e: (e.end + random.randint(0, delay), random.random()))
+
+
+def cuts(events: Sequence[Written], random: random.Random) -> list[Sequence[Written]]:
+    """The events in consecutive parts, some of them empty."""
+    places = sorted(random.randint(0, len(events)) for _ in range(random.randint(0, 4)))
+    return [events[a:b] for a, b in zip([0, *places], [*places, len(events)], strict=True)]
+
+
+# --- to and from tables ---------------------------------------------------------------------------
+
+
+def tables(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
+    """The events as one table for each declared type, with the declared column types."""
+    schemas = parse_program(Source(text)).events
+    given = list(events)
+    return {
+        schema.name: table(schema, [event for event in given if event.type == schema.name])
+        for schema in schemas
+    }
+
+
+def table(schema: EventSchema, events: Sequence[Written]) -> pa.Table:
+    columns: dict[str, Any] = {
+        attribute.name: pa.array([event.values[i] for event in events], attribute.type.arrow)
+        for i, attribute in enumerate(schema.attributes)
+    }
+    columns["start"] = pa.array([event.start for event in events], pa.int64())
+    columns["end"] = pa.array([event.end for event in events], pa.int64())
+    return pa.table(columns)
+
+
+def rows_of(results: Mapping[str, pa.Table]) -> Results:
+    """The rows of results, each of which must be there once."""
+    found: Results = {}
+    for name, result in results.items():
+        rows = []
+        for row in result.to_pylist():
+            start, end = ((row.pop(side) - EPOCH) // MICROSECOND for side in ("start", "end"))
+            rows.append((canonical(tuple(row.values())), start, end))
+        found[name] = set(rows)
+        assert len(found[name]) == len(rows), f"'{name}' has a row twice: {rows}"
+    return found
+
+
+def collect(found: Results, more: Results) -> None:
+    """Add results of one step to those of earlier steps; none may come again."""
+    for name, rows in more.items():
+        known = found.setdefault(name, set())
+        assert not known & rows, f"reported again: {name} {known & rows}"
+        known |= rows

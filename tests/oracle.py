@@ -1,0 +1,167 @@
+"""What a Thence program means, written down as directly as Python allows.
+
+This is the specification that every host is compared with. It shares no code with the engine. Where
+a pattern occurs stands in ``oracle_patterns.py``, what an expression is worth in
+``oracle_values.py``; this file says what rules derive from that: heads, aggregates, fixpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from oracle_patterns import Event, History, Interval, Scope, bare, occurrences, walk_asserted
+from oracle_values import canonical, order
+
+from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, variables
+from thence.logic.ops import Atom, LogicProgram, Pattern, Rule, Where, While, walk
+
+Row = tuple[tuple[Any, ...], int, int]
+
+
+def meaning(
+    program: LogicProgram,
+    events: Mapping[str, Iterable[tuple[Mapping[str, Any], int, int]]],
+    until: int | None = None,
+) -> dict[str, set[Row]]:
+    """Every derived event of a program: for each name, the set of (attributes, start, end)."""
+    names = {schema.name: schema.names for schema in program.events}
+    for rule in reversed(program.rules):
+        names[rule.event] = tuple(term.name for term in rule.terms)  # the first rule's names win
+    known: dict[str, set[Event]] = {name: set() for name in names}
+    for name, rows in events.items():
+        for attributes, start, end in rows:
+            values = tuple(canonical(attributes.get(attribute)) for attribute in names[name])
+            known[name].add(Event(name, values, Interval(start, end)))
+    ends = [event.at.end for rows in known.values() for event in rows]
+    history = History(known, names, until if until is not None else max(ends, default=None))
+    for component in components(program.rules):
+        rules = [rule for rule in program.rules if rule.event in component]
+        while any(add(history, rule) for rule in rules):
+            pass
+    derived = {rule.event for rule in program.rules}
+    return {name: {(e.values, e.at.start, e.at.end) for e in known[name]} for name in derived}
+
+
+def add(history: History, rule: Rule) -> bool:
+    """Add what a rule says to what is known; whether that was anything new."""
+    known = history.events[rule.event]
+    before = len(known)
+    known |= set(consequences(rule, history))
+    return len(known) > before
+
+
+def components(rules: tuple[Rule, ...]) -> list[set[str]]:
+    """Derived events in an order of evaluation, those that depend on one another together."""
+    heads = {rule.event for rule in rules}
+    needs: dict[str, set[str]] = {head: set() for head in heads}
+    for rule in rules:
+        needs[rule.event] |= {n.event for n in walk(rule.body) if isinstance(n, Atom)} & heads
+    for middle, head in product(heads, heads):  # transitive closure
+        if middle in needs[head]:
+            needs[head] |= needs[middle]
+    ordered: list[set[str]] = []
+    for head in sorted(heads, key=lambda head: len(needs[head] | {head})):
+        component = {other for other in needs[head] if head in needs[other]} | {head}
+        if component not in ordered:
+            ordered.append(component)
+    return ordered
+
+
+# --- heads and aggregates -------------------------------------------------------------------------
+
+
+def consequences(rule: Rule, history: History) -> Iterator[Event]:
+    """The events that a rule derives from what is known, one per group of its matches.
+
+    The matches of a group agree on the interval and on every head term that is no aggregate.
+    """
+    groups: dict[tuple[Any, ...], list[Scope]] = {}
+    for scope, _, at in occurrences(rule.body, Scope(history)):
+        if all(history.horizon is not None and gate <= history.horizon for gate in scope.gates):
+            terms = [term.value for term in rule.terms]
+            plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
+            groups.setdefault((at, *plain), []).append(scope)
+    for (at, *plain), scopes in groups.items():
+        values = tuple(
+            aggregate(term.value, scopes) if isinstance(term.value, Aggregate) else value
+            for term, value in zip(rule.terms, plain, strict=True)
+        )
+        yield Event(rule.event, values, at)
+
+
+def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
+    """An aggregate over the events that the matches of a group collected, each event once."""
+    rows = set()
+    for scope in scopes:
+        pattern = collect_read_by(term, scope)
+        for inner, chosen, at in scope.collected[pattern]:
+            value = None if term.arg is None else inner.value(term.arg)
+            rows.add((at, identity(pattern.pattern, chosen, inner, scope), value))
+    ordered = sorted(rows, key=lambda row: (row[0], order(row[1]), order(row[2])))
+    if term.arg is None:
+        return len(ordered)
+    values = [value for _, _, value in ordered if value is not None]
+    if term.distinct:
+        values = list(dict.fromkeys(values))
+    match term.function:
+        case "count":
+            return len(values)
+        case "list":
+            return tuple(values)
+    if not values:
+        return None
+    match term.function:
+        case "sum":
+            return canonical(sum(values[1:], start=values[0]))
+        case "avg":
+            return canonical(float(sum(values[1:], start=values[0])) / len(values))
+        case "min":
+            return min(values, key=order)
+        case "max":
+            return max(values, key=order)
+        case "first":
+            return values[0]
+        case "last":
+            return values[-1]
+    raise AssertionError(term)
+
+
+def collect_read_by(term: Aggregate, scope: Scope) -> While:
+    """The collect whose variables or labels an aggregate reads; ``count()`` reads the only one."""
+    read = names_read(term.arg)
+    for pattern, ((inner, _, _), *_) in scope.collected.items():
+        own = (inner.variables.keys() | inner.labels.keys()) - (
+            scope.variables.keys() | scope.labels.keys()
+        )
+        if read & own or len(scope.collected) == 1:
+            return pattern
+    raise AssertionError(term)
+
+
+def names_read(expr: Expr | None) -> set[str]:
+    match expr:
+        case Var(name) | Attr(name) | TimeOf(name):
+            return {name}
+        case Call(_, args):
+            return set().union(*(names_read(arg) for arg in args))
+    return set()
+
+
+def identity(pattern: Pattern, chosen: Pattern, inner: Scope, outer: Scope) -> tuple[Any, ...]:
+    """What tells collected events of one interval apart: the attributes of a simple event, the
+    variables of a compound one (null where the branch taken leaves one unbound)."""
+    if isinstance(bare(pattern), Atom):
+        return bare(chosen).event.values
+    names = dict.fromkeys(own_variables(pattern, outer))
+    return tuple(inner.variables.get(name) for name in names)
+
+
+def own_variables(pattern: Pattern, outer: Scope) -> Iterator[str]:
+    """The variables that a pattern binds, by arguments or by definitions, in order."""
+    for node in walk_asserted(pattern):
+        if isinstance(node, Atom):
+            yield from (term.name for _, term in node.args if isinstance(term, Var))
+        elif isinstance(node, Where):
+            yield from sorted(variables(node.condition) - outer.variables.keys())

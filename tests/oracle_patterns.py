@@ -1,0 +1,392 @@
+"""Where a pattern occurs: the patterns half of the oracle.
+
+It is brute force over all combinations. To find the occurrences of a pattern:
+
+1. *choose* an event for each of its atoms and a branch for each of its alternatives, in every way;
+2. *bind* the variables and labels that these choices give, if they agree with each other;
+3. ask at which *interval* the pattern, so chosen and bound, occurs, if at all.
+
+Absence is asked the same way: whatever must be absent is looked for under the bindings at hand.
+
+**Gates.** Absence, timers and time points are known only once time has passed. Whatever must have
+passed is a gate of the match, and a match is reported when no gate lies after the horizon. A gate
+never lies after the end of its match. So whatever is looked for inside a window that has passed has
+itself no gate that has not, which is why the gates of absent or collected patterns need no asking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
+from typing import Any, NamedTuple
+
+from oracle_values import equal, evaluate, instant
+
+from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, variables
+from thence.logic.ops import (
+    Allen,
+    And,
+    AnyOne,
+    At,
+    Atom,
+    Label,
+    Not,
+    Or,
+    Par,
+    Pattern,
+    Ref,
+    SemanticWindow,
+    Seq,
+    Timer,
+    Where,
+    While,
+    Within,
+    children,
+)
+
+
+class Interval(NamedTuple):
+    """From start to end, in microseconds; both belong to it."""
+
+    start: int
+    end: int
+
+
+class Event(NamedTuple):
+    """An event *is* its type, its attributes in declared order, and its interval."""
+
+    type: str
+    values: tuple[Any, ...]
+    at: Interval
+
+
+@dataclass(frozen=True)
+class History:
+    """All events known so far, the names of each type's attributes, and the horizon.
+
+    The horizon is None if nothing has been seen and no end was stated: then nothing is judged.
+    """
+
+    events: dict[str, set[Event]]
+    names: dict[str, tuple[str, ...]]
+    horizon: int | None
+
+    def attribute(self, event: Event, name: str) -> Any:
+        return event.values[self.names[event.type].index(name)]
+
+
+# --- 1. choose ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen(Pattern):
+    """An atom, and the event chosen for it."""
+
+    atom: Atom
+    event: Event
+
+
+def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The children of a pattern that must occur: not what is absent, nor what is collected."""
+    match pattern:
+        case While():
+            return ()
+        case Not(_, first, last):
+            return (first, last)
+        case SemanticWindow("notfollows" | "notprecedes", left):
+            return (left,)
+    return children(pattern)
+
+
+def with_asserted(pattern: Pattern, parts: tuple[Pattern, ...]) -> Pattern:
+    """The pattern with other asserted children."""
+    match pattern:
+        case Seq() | And():
+            return replace(pattern, parts=parts)
+        case Par() | Allen():
+            return replace(pattern, left=parts[0], right=parts[1])
+        case SemanticWindow("notfollows" | "notprecedes"):
+            return replace(pattern, left=parts[0])
+        case SemanticWindow():
+            return replace(pattern, left=parts[0], right=parts[1])
+        case Not():
+            return replace(pattern, first=parts[0], last=parts[1])
+        case Label() | Within() | Where():
+            return replace(pattern, pattern=parts[0])
+    return pattern
+
+
+def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
+    """Every way to choose an event for each asserted atom and a branch for each alternative."""
+    match pattern:
+        case Atom():
+            for event in history.events[pattern.event]:
+                yield Chosen(pattern, event)
+        case Or(parts):
+            for part in parts:
+                yield from choices(part, history)
+        case AnyOne(parts):
+            for part in parts:
+                for chosen in choices(part, history):
+                    yield AnyOne((chosen,))
+        case _:
+            for parts in product(*(choices(part, history) for part in asserted(pattern))):
+                yield with_asserted(pattern, parts)
+
+
+# --- 2. bind --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the choices give: values of variables and, for each label, the pattern it names.
+
+    A label's pattern comes with the scope it belongs to, for what is absent or collected sees the
+    labels outside it. ``gates`` and ``collected`` are found out while the interval is asked.
+    """
+
+    history: History
+    variables: dict[str, Any] = field(default_factory=dict)
+    labels: dict[str, tuple[Pattern, Scope]] = field(default_factory=dict)
+    definitions: list[Expr] = field(default_factory=list)
+    gates: list[int] = field(default_factory=list)
+    collected: dict[While, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
+
+    def value(self, expr: Expr) -> Any:
+        return evaluate(expr, self._leaf)
+
+    def place(self, label: str) -> Interval | None:
+        pattern, home = self.labels[label]
+        return interval(pattern, home)
+
+    def _leaf(self, expr: Expr) -> Any:
+        match expr:
+            case Var(name):
+                return self.variables[name]
+            case TimeOf(label, which):
+                place = self.place(label)
+                return None if place is None else instant(getattr(place, which))
+            case Attr(label, name):
+                event = the_event(self.labels[label][0])
+                return None if event is None else self.history.attribute(event, name)
+        raise AssertionError(expr)
+
+
+def bind(chosen: Pattern, outer: Scope) -> Scope | None:
+    """The scope that the choices give inside another one; None if they disagree."""
+    scope = Scope(outer.history, dict(outer.variables), dict(outer.labels))
+    nodes = list(walk_asserted(chosen))
+    for node in nodes:
+        if isinstance(node, Chosen):
+            for name, term in node.atom.args:
+                if isinstance(term, Var):
+                    value = scope.history.attribute(node.event, name)
+                    if term.name in scope.variables:
+                        if equal(scope.variables[term.name], value) is not True:
+                            return None
+                    scope.variables[term.name] = value
+        elif isinstance(node, Label):
+            scope.labels.setdefault(node.name, (node.pattern, scope))
+    conditions = [c for node in nodes if isinstance(node, Where) for c in conjuncts(node.condition)]
+    while any(define(condition, scope) for condition in conditions):
+        pass
+    return scope
+
+
+def define(condition: Expr, scope: Scope) -> bool:
+    """``c = a + b`` with ``c`` unbound binds it, once ``a`` and ``b`` are bound."""
+    if isinstance(condition, Call) and condition.function == "=":
+        for target, source in (condition.args, condition.args[::-1]):
+            if isinstance(target, Var) and target.name not in scope.variables:
+                if variables(source) <= scope.variables.keys():
+                    scope.variables[target.name] = scope.value(source)
+                    scope.definitions.append(condition)
+                    return True
+    return False
+
+
+def walk_asserted(pattern: Pattern) -> Iterator[Pattern]:
+    yield pattern
+    for part in asserted(pattern):
+        yield from walk_asserted(part)
+
+
+def the_event(pattern: Pattern) -> Event | None:
+    """The event that a label names, if it names one event and not a combination."""
+    pattern = bare(pattern)
+    return pattern.event if isinstance(pattern, Chosen) else None
+
+
+def bare(pattern: Pattern) -> Pattern:
+    """A pattern without the labels and conditions around it."""
+    while isinstance(pattern, (Label, Where, Within)):
+        pattern = pattern.pattern
+    return pattern
+
+
+# --- 3. the interval ------------------------------------------------------------------------------
+
+
+def occurrences(pattern: Pattern, outer: Scope) -> Iterator[tuple[Scope, Pattern, Interval]]:
+    """Every occurrence of a pattern that agrees with the bindings outside it."""
+    for chosen in choices(pattern, outer.history):
+        scope = bind(chosen, outer)
+        if scope is not None:
+            at = interval(chosen, scope)
+            if at is not None:
+                yield scope, chosen, at
+
+
+def interval(pattern: Pattern, scope: Scope) -> Interval | None:
+    """Where a chosen pattern occurs, if it does: DESIGN's table of operators, line by line."""
+    match pattern:
+        case Chosen(atom, event):
+            for name, term in atom.args:
+                if not isinstance(term, Var):
+                    if equal(scope.history.attribute(event, name), scope.value(term)) is not True:
+                        return None
+            return event.at
+        case Label(name, inner):
+            named, home = scope.labels[name]
+            if named is not inner and not same(inner, scope, named, home):
+                return None
+            return interval(inner, scope)
+        case Ref(label):
+            return scope.place(label)
+        case Where(inner, condition):
+            for part in conjuncts(condition):
+                if part not in scope.definitions and scope.value(part) is not True:
+                    return None
+            return interval(inner, scope)
+        case Within(inner, limit):
+            at = interval(inner, scope)
+            return at if at is not None and at.end - at.start <= limit else None
+        case At(time):
+            scope.gates.append(time)
+            return Interval(time, time)
+        case Timer(of):
+            return timer(pattern, scope.place(of), scope)
+        case Seq(parts):
+            ats = [interval(part, scope) for part in parts]
+            if None in ats or not all(a.end < b.start for a, b in pairwise(ats)):
+                return None
+            return span(ats)
+        case And(parts):
+            if not all(judged(part, scope) for part in parts if isinstance(part, While)):
+                return None
+            return span([interval(part, scope) for part in parts if not isinstance(part, While)])
+        case Par(left, right):
+            at1, at2 = interval(left, scope), interval(right, scope)
+            if at1 is None or at2 is None:
+                return None
+            return span([at1, at2]) if max(at1.start, at2.start) < min(at1.end, at2.end) else None
+        case Allen(relation, left, right):
+            at1, at2 = interval(left, scope), interval(right, scope)
+            if at1 is None or at2 is None or not allen(relation, at1, at2):
+                return None
+            return span([at1, at2])
+        case Not(absent, first, last):
+            at1, at2 = interval(first, scope), interval(last, scope)
+            if at1 is None or at2 is None or not at1.end < at2.start:
+                return None
+            scope.gates.append(at2.start)
+            if any(inside(at, at1.end, at2.start) for _, _, at in occurrences(absent, scope)):
+                return None
+            return span([at1, at2])
+        case AnyOne((inner,)):
+            at = interval(inner, scope)
+            return None if at is None else Interval(at.end, at.end)
+        case SemanticWindow(operator, left, right, limit):
+            time = semantic_window(operator, left, right, limit, scope)
+            return None if time is None else Interval(time, time)
+    raise AssertionError(pattern)
+
+
+def span(ats: list[Interval | None]) -> Interval | None:
+    """From the first start to the last end, if all of them occur."""
+    if any(at is None for at in ats):
+        return None
+    return Interval(min(at.start for at in ats), max(at.end for at in ats))
+
+
+def inside(at: Interval, start: int, end: int) -> bool:
+    return start < at.start and at.end < end
+
+
+def same(a: Pattern, a_scope: Scope, b: Pattern, b_scope: Scope) -> bool:
+    """Whether two things of one label are one and the same event."""
+    return the_event(a) == the_event(b) and interval(a, a_scope) == interval(b, b_scope)
+
+
+def timer(timer: Timer, of: Interval | None, scope: Scope) -> Interval | None:
+    if of is None:
+        return None
+    start = getattr(of, timer.start_anchor) + timer.start_shift
+    end = getattr(of, timer.end_anchor) + timer.end_shift
+    scope.gates.append(end)
+    return Interval(start, end) if start <= end else None
+
+
+def allen(relation: str, a: Interval, b: Interval) -> bool:
+    """The thirteen relations; seven as the papers give them, six with the sides exchanged."""
+    inverse = {
+        "after": "before",
+        "met_by": "meets",
+        "contains": "during",
+        "started_by": "starts",
+        "finished_by": "finishes",
+        "overlapped_by": "overlaps",
+    }
+    if relation in inverse:
+        return allen(inverse[relation], b, a)
+    return {
+        "equals": a.start == b.start and a.end == b.end,
+        "before": a.end < b.start,
+        "meets": a.end == b.start,
+        "during": b.start < a.start and a.end < b.end,
+        "starts": a.start == b.start and a.end < b.end,
+        "finishes": b.start < a.start and a.end == b.end,
+        "overlaps": a.start < b.start < a.end < b.end,
+    }[relation]
+
+
+def semantic_window(
+    operator: str, left: Pattern, right: Pattern, d: int, scope: Scope
+) -> int | None:
+    """The point at which a window operator of paper 0 occurs; ``t`` is the end of an occurrence."""
+    at1 = interval(left, scope)
+    if at1 is None:
+        return None
+    t1 = at1.end
+    if operator == "notfollows":
+        scope.gates.append(t1 + d)
+        found = any(t1 < at.end <= t1 + d for _, _, at in occurrences(right, scope))
+        return None if found else t1 + d
+    if operator == "notprecedes":
+        scope.gates.append(t1)
+        found = any(t1 - d <= at.end < t1 for _, _, at in occurrences(right, scope))
+        return None if found else t1
+    at2 = interval(right, scope)
+    if at2 is None:
+        return None
+    t2 = at2.end
+    if operator == "follows":
+        return t2 if t1 < t2 <= t1 + d else None
+    if operator == "precedes":
+        return t1 if t1 - d <= t2 < t1 else None
+    assert operator == "both"
+    return max(t1, t2) if abs(t1 - t2) <= d else None
+
+
+def judged(part: While, scope: Scope) -> bool:
+    """Whether ``while w: not p`` or ``while w: collect p`` holds."""
+    window = scope.place(part.window)
+    if window is None:
+        return False
+    scope.gates.append(window.end)
+    found = [(s, p, at) for s, p, at in occurrences(part.pattern, scope) if inside(at, *window)]
+    if part.mode == "not":
+        return not found
+    scope.collected[part] = found
+    return bool(found)

@@ -1,0 +1,70 @@
+"""The benchmarks' reference is right, and Thence gives its answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import growth, measure, reference
+from benchmarks.generate import RARE, TYPES, w1
+from benchmarks.queries import BY_NAME, QUERIES, Query
+
+
+def test_events_are_a_millisecond_apart() -> None:
+    times = w1(3)["time"].cast("int64").to_pylist()
+    assert [later - times[0] for later in times] == [0, 1_000, 2_000]
+
+
+def test_events_are_the_same_each_time() -> None:
+    assert w1(100).equals(w1(100))
+    assert not w1(100).equals(w1(100, seed=2))
+
+
+def test_every_type_is_about_as_frequent_as_any_other() -> None:
+    found = w1(20_000)["type"].value_counts().to_pylist()
+    assert {entry["values"] for entry in found} == set(TYPES)
+    assert all(850 <= entry["counts"] <= 1_150 for entry in found)
+
+
+def test_rare_events_are_as_rare_as_asked_for() -> None:
+    assert w1(1_000, rare_every=250)["type"].to_pylist().count(RARE) == 4
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_the_two_references_agree(query: Query) -> None:
+    table = w1(20_000, ids=300, rare_every=250 if query.rare else None)
+    expected = len(reference.rows(query.name, table))
+    assert expected > 0
+    assert reference.count(query.name, table) == expected
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
+def test_thence_gives_the_results_of_the_reference(query: Query) -> None:
+    assert measure.wrong(query) is None
+
+
+def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "as_rows", lambda table: [])
+    problem = measure.wrong(BY_NAME["q2"])
+    assert problem is not None
+    assert problem.startswith("q2: 0 results instead of")
+
+
+def test_cutting_keeps_every_event_in_order() -> None:
+    table = w1(1_003)
+    batches = measure.cut(table, 10)
+    assert len(batches) == 10
+    assert [row for batch in batches for row in batch["time"].to_pylist()] == table[
+        "time"
+    ].to_pylist()
+
+
+def test_a_session_holds_what_its_window_needs_and_no_more(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """After ten windows the saved state of Q1 and Q2 is as large as it will ever be."""
+    report, flat = growth.memory(windows=25)
+    capsys.readouterr()
+    assert flat
+    for name in ("q1", "q2"):
+        # Of the 10,000 events of a window about 1,000 are an a or a b; 8 bytes a value.
+        assert max(report[name]["state_bytes"]) < 1_500 * 4 * 8 + 10_000

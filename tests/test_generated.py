@@ -1,0 +1,79 @@
+"""Generated programs over generated events: every host must find exactly what the oracle finds.
+
+``THENCE_PROFILE=long`` runs many thousands of examples; a failure prints a blob to repeat it with.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hosts import MICROSECOND, Results, batch, collect, in_a_session, oracle, rows_of, tables
+from hypothesis import given, note, reject
+from hypothesis import strategies as st
+from strategies import LATEST, Example, examples
+
+import thence
+
+# Reasons for which a generated program may be refused; any other refusal is a failure.
+LEGITIMATE = ("can never hold",)
+SEEN: Counter[str] = Counter()
+
+seeds = st.integers(0, 2**16)
+
+
+def accepted(example: Example) -> thence.Program:
+    """The compiled program, or on to the next example if it is refused for a good reason."""
+    note(str(example.program))
+    note("\n".join(map(str, example.events)))
+    SEEN["generated"] += 1
+    try:
+        return thence.compile(example.program)
+    except thence.ThenceError as refusal:
+        if not any(reason in str(refusal) for reason in LEGITIMATE):
+            raise
+        SEEN["refused"] += 1
+        reject()
+
+
+@given(examples())
+def test_batch(example: Example) -> None:
+    accepted(example)
+    assert batch(*example) == oracle(*example)
+
+
+@given(examples(), seeds)
+def test_micro_batches_cut_anywhere_and_out_of_order(example: Example, seed: int) -> None:
+    accepted(example)
+    found = in_a_session(*example, random.Random(seed), save=False)
+    assert found == oracle(*example)
+
+
+@given(examples(), seeds)
+def test_saved_and_restored_in_the_middle(example: Example, seed: int) -> None:
+    accepted(example)
+    found = in_a_session(*example, random.Random(seed), save=True)
+    assert found == oracle(*example)
+
+
+@given(examples(), st.lists(st.integers(-1, 2 * LATEST), min_size=1, max_size=4))
+def test_a_session_advanced_to_a_horizon_equals_a_batch_until_then(
+    example: Example, horizons: list[int]
+) -> None:
+    """With all events seen, time passes in steps; each step adds what has become certain."""
+    program = accepted(example)
+    unit = 1_000_000 if " s" in example.program else 1
+    session = program.session(max_delay=100 * unit * MICROSECOND, allow_unbounded=True)
+    found: Results = {}
+    collect(found, rows_of(session.push(tables(example.program, example.events))))
+    for horizon in sorted(horizons):
+        collect(found, rows_of(session.advance(horizon * unit)))
+        assert found == oracle(example.program, example.events, horizon * unit)
+
+
+def test_few_programs_are_refused() -> None:
+    """The strategies write programs that mean something: what is tested above is not the rest."""
+    if SEEN["generated"] < 100:
+        pytest.skip("needs the tests above to have run")
+    assert SEEN["refused"] < 0.15 * SEEN["generated"]

@@ -1,0 +1,165 @@
+"""The layout of the code: who may import whom, how long a file may be, what must not be in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "thence"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+LONGEST_FILE = 600
+
+# Modules that stand directly in src/thence, such as program.py, go by this name.
+TOP = "top"
+
+CORE = {"model", "lang", "logic", "plan", "engine", "io", "knowledge", "prob", TOP}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "model": set(),
+    "io": {"model"},
+    "logic": {"model"},
+    "lang": {"model", "logic"},
+    "plan": {"model", "logic"},
+    "engine": {"model", "logic"},
+    "knowledge": {"model", "logic", "engine"},
+    "prob": {"model", "logic", "engine"},
+    TOP: CORE,
+    "spark": CORE,
+    "studio": CORE | {"spark", "viz"},
+    "viz": CORE | {"spark"},
+    "cli": CORE | {"spark", "studio", "viz"},
+}
+
+
+def part_of(module: str) -> str:
+    """The part of Thence that a dotted module name belongs to.
+
+    >>> part_of("thence.engine.join"), part_of("thence.program"), part_of("thence")
+    ('engine', 'top', 'top')
+
+    ``python -m thence`` is the command line:
+
+    >>> part_of("thence.__main__")
+    'cli'
+    """
+    names = module.split(".")
+    if names[1:2] == ["__main__"]:
+        return "cli"
+    return names[1] if len(names) > 1 and names[1] in MAY_IMPORT else TOP
+
+
+def module_name(path: Path) -> str:
+    names = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Each module of Thence that a file imports, wherever in the file, with the line."""
+    package = module_name(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            # `from thence import engine` imports the package, not a name of the top level.
+            for alias in node.names:
+                yield node.lineno, f"{module}.{alias.name}"
+
+
+def files_of_the_project() -> list[Path]:
+    """Every text file that is, or would be, part of the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode == 0:
+        found = [ROOT / name for name in listed.stdout.splitlines()]
+    else:  # an unpacked archive
+        hidden = {".venv", "build", "dist", ".git"}
+        found = [p for p in ROOT.rglob("*") if not hidden & set(p.relative_to(ROOT).parts)]
+    return [path for path in found if path.is_file() and b"\0" not in path.read_bytes()]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_imports_go_one_way(path: Path) -> None:
+    own = part_of(module_name(path))
+    wrong = [
+        f"line {line}: {own} may not import {name}"
+        for line, name in imports(path)
+        if name.split(".")[0] == "thence"
+        and part_of(name) != own
+        and part_of(name) not in MAY_IMPORT[own]
+    ]
+    assert not wrong
+
+
+def test_every_package_stands_in_the_import_table() -> None:
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages <= set(MAY_IMPORT)
+
+
+def test_the_import_table_has_no_cycles() -> None:
+    settled: set[str] = set()
+    while ready := {
+        part for part in MAY_IMPORT if part not in settled and MAY_IMPORT[part] - {part} <= settled
+    }:
+        settled |= ready
+    assert settled == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_files_are_short(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= LONGEST_FILE
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_nothing_is_executed_that_was_read(path: Path) -> None:
+    """Neither `eval` and `exec` nor unpickling: text and saved state come from anywhere."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    called = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & {"eval", "exec", "__import__"}
+    imported = {name.split(".")[0] for _, name in imports(path)}
+    assert not imported & {"pickle", "cloudpickle", "marshal", "shelve", "dill"}
+
+
+def test_no_file_names_a_place_that_only_one_machine_has() -> None:
+    """Package registries come from the user's own settings, and paths from where the clone is."""
+    # Put together here, so that this file does not itself hold what it looks for.
+    hosts = [
+        ".".join(words)
+        for words in (
+            ("pypi", "org"),
+            ("pythonhosted", "org"),
+            ("maven", "org"),
+            ("npmjs", "org"),
+            ("crates", "io"),
+        )
+    ]
+    homes = [rf"(?<![\w.]){'/' + folder}/\w" for folder in ("home", "root", "Users", "work")]
+    places = re.compile("|".join([*map(re.escape, hosts), *homes]))
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in files_of_the_project()
+        for number, line in enumerate(
+            path.read_text(encoding="utf-8", errors="replace").splitlines(), 1
+        )
+        if places.search(line)
+    ]
+    assert not found
