@@ -28,7 +28,7 @@ test: lint ## lint, types and tests: what a change has to pass
 	$(BIN)/python -m pytest
 
 test-long: lint ## the same with many thousands of generated programs and streams
-	THENCE_PROFILE=long $(BIN)/python -m pytest
+	THENCE_PROFILE=long $(BIN)/python -m pytest --timeout=7200
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check $(CHECKED)

@@ -75,12 +75,15 @@ def components(rules: tuple[Rule, ...]) -> list[set[str]]:
 def consequences(rule: Rule, history: History) -> Iterator[Event]:
     """The events that a rule derives from what is known, one per group of its matches.
 
-    The matches of a group agree on the interval and on every head term that is no aggregate.
+    The matches of a group agree on the interval and on every head term that is no aggregate. A
+    group is aggregated when all its matches are known, so its end is a gate as well.
     """
     groups: dict[tuple[Any, ...], list[Scope]] = {}
+    terms = [term.value for term in rule.terms]
+    aggregates = any(isinstance(term, Aggregate) for term in terms)
     for scope, _, at in occurrences(rule.body, Scope(history)):
-        if all(history.horizon is not None and gate <= history.horizon for gate in scope.gates):
-            terms = [term.value for term in rule.terms]
+        gates = [*scope.gates, at.end] if aggregates else scope.gates
+        if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
             groups.setdefault((at, *plain), []).append(scope)
     for (at, *plain), scopes in groups.items():

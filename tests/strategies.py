@@ -1,57 +1,24 @@
 """Hypothesis strategies for whole programs, as text, and for the events they see.
 
-Programs use every operator, nested, over a small vocabulary. Events have few distinct values and
-few distinct times, so that shared variables meet and intervals touch. A program is made so that it
-is nearly always accepted; ``Piece`` carries what is needed for that: which variables and labels a
-piece of text binds.
+Events have few distinct values and few distinct times, so that shared variables meet and intervals
+touch. Patterns are written by ``pattern_writer.py``; here are bodies, heads and rules.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from notation import Written
-from oracle_values import NAN, instant
+from oracle_values import NAN
+from pattern_writer import ALLEN, BASE, CONSTANTS, LATEST, TIMERS, UNITS, PatternWriter, Piece
 
-from thence.logic.ops import AllenRelation
-
-T = TypeVar("T")
-Columns = tuple[tuple[str, str], ...]
-
-BASE: dict[str, Columns] = {
-    "a": (("k", "int"), ("v", "int")),
-    "b": (("k", "int"), ("f", "float")),
-    "c": (("k", "int"), ("v", "int"), ("s", "string")),
-    "d": (),
-}
-POOL = {
-    "int": ("i1", "i2"),
-    "float": ("x1",),
-    "string": ("s1",),
-    "timestamp": ("t1",),
-    "duration": ("g1",),
-}
-CONSTANTS = {
-    "int": ("1", "2"),
-    "float": ("0.5", "1"),
-    "string": ("'x'", "'y'"),
-}
 VALUES: dict[str, list[Any]] = {
     "int": [1, 1, 2, 1, 2, None],
     "float": [0.5, 0.5, 1.0, 0.0, None, NAN, -0.0],
     "string": ["x", "x", "y", None],
 }
-LATEST = 8
-ARGUMENTS = ["anything"] * 4 + ["fresh"] * 3 + ["pool"] * 3 + ["constant"]
-ALLEN = AllenRelation.__args__
-TIMERS = (
-    "extend", "extend_backward", "shift", "shift_begin", "shift_end", "shift_backward", "shorten",
-    "shorten_backward", "from_start", "from_end", "from_start_backward", "from_end_backward",
-)  # fmt: skip
 
 
 class Example(NamedTuple):
@@ -62,251 +29,8 @@ class Example(NamedTuple):
     until: int | None
 
 
-@dataclass
-class Piece:
-    """A text, and the variables (with their types) and labels that it binds for others to read.
-
-    A label maps to the columns of its event; a timer or a compound has none.
-    """
-
-    text: str
-    variables: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, Columns] = field(default_factory=dict)
-
-    def joined(self, text: str, *others: Piece) -> Piece:
-        """A text made from this piece and others, with what all of them bind."""
-        joined = Piece(text, dict(self.variables), dict(self.labels))
-        for other in others:
-            joined.variables |= other.variables
-            joined.labels |= other.labels
-        return joined
-
-
-class Writer:
-    """Writes a program by drawing choices; the simplest choice comes first in each list."""
-
-    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
-        self.draw = draw
-        self.count = 0
-        self.events = dict(BASE)
-        self.unit = self.choose(["s", "us"])
-        self.budget = 0
-
-    # --- choices
-
-    def choose(self, options: Sequence[T]) -> T:
-        return self.draw(st.sampled_from(options))
-
-    def chance(self, percent: int) -> bool:
-        return bool(self.draw(st.integers(0, 99)) >= 100 - percent)
-
-    def upto(self, most: int, least: int = 0) -> int:
-        return int(self.draw(st.integers(least, most)))
-
-    def fresh(self, prefix: str) -> str:
-        self.count += 1
-        return f"{prefix}{self.count}"
-
-    def duration(self, least: int = 0) -> str:
-        return f"{self.choose([2, 4, 6, 8, 1, 3, 5, 12, *range(least, 1)])} {self.unit}"
-
-    # --- patterns
-
-    def pattern(self, depth: int) -> Piece:
-        """Any pattern that binds something, nested up to a depth."""
-        kinds = [self.atom]
-        if depth > 0 and self.budget > 1:
-            kinds += [self.atom, self.infix, self.infix, self.either, self.absence, self.window]
-            kinds += [self.limited, self.conditional, self.labelled, self.timed, self.sequence]
-        return self.choose(kinds)(depth - 1)
-
-    def atom(self, depth: int = 0, names: Sequence[str] | None = None) -> Piece:
-        self.budget -= 1
-        name = self.choose(names or list(self.events))
-        columns = self.events[name]
-        piece = Piece(name)
-        label = self.fresh("l") if self.chance(40) else None
-        if self.chance(20) and columns:
-            arguments = [f"{c}={self.argument(t, piece)}" for c, t in columns if self.chance(50)]
-            arguments = [argument for argument in arguments if not argument.endswith("_")]
-        elif self.chance(10):
-            arguments = []
-        else:
-            arguments = [self.argument(type_, piece) for _, type_ in columns]
-        piece.text = f"{name}({', '.join(arguments)})"
-        if label is not None:
-            piece.labels[label] = columns
-            piece.text = f"{label}: {piece.text}"
-        return piece
-
-    def argument(self, type_: str, piece: Piece) -> str:
-        kind = self.choose(ARGUMENTS)
-        if kind == "anything":
-            return "_"
-        if kind == "constant" and type_ in CONSTANTS:
-            return self.choose(CONSTANTS[type_])
-        pooled = kind == "pool" and type_ in POOL
-        name = self.choose(POOL[type_]) if pooled else self.fresh("n")
-        piece.variables[name] = type_
-        return name
-
-    def labelled(self, depth: int) -> Piece:
-        piece = self.pattern(depth)
-        if re.match(r"\w+:", piece.text):
-            return piece
-        label = self.fresh("l")
-        labelled = piece.joined(f"{label}: {piece.text}")
-        labelled.labels[label] = ()
-        return labelled
-
-    def infix(self, depth: int) -> Piece:
-        left, right = self.pattern(depth), self.pattern(depth)
-        operator = self.choose(["seq", "and", "par", self.choose(ALLEN)])
-        return left.joined(f"({left.text} {operator} {right.text})", right)
-
-    def sequence(self, depth: int) -> Piece:
-        parts = [self.pattern(depth) for _ in range(3)]
-        return parts[0].joined(f"({' seq '.join(p.text for p in parts)})", *parts[1:])
-
-    def either(self, depth: int) -> Piece:
-        """Alternatives share the variables that all of them bind; others get names of their own."""
-        parts = [self.pattern(depth) for _ in range(2)]
-        common = {n: t for n, t in parts[0].variables.items() if n in parts[1].variables}
-        texts = [self.renamed(part, common) for part in parts]
-        if self.chance(30):
-            return Piece(f"anyone({', '.join(texts)})", common)
-        return Piece(f"({' or '.join(texts)})", common)
-
-    def renamed(self, piece: Piece, kept: Collection[str]) -> str:
-        """The text of a piece, with new names for its variables that are not kept."""
-        names = {name: self.fresh("n") for name in piece.variables if name not in kept}
-        return re.sub(r"\b[a-z]\d+\b", lambda match: names.get(match[0], match[0]), piece.text)
-
-    def absence(self, depth: int) -> Piece:
-        first, last = self.pattern(depth), self.pattern(depth)
-        both = first.joined("", last)
-        absent = self.absent(depth, both)
-        return both.joined(f"not({absent}).[{first.text}, {last.text}]")
-
-    def absent(self, depth: int, outer: Piece) -> str:
-        """A pattern whose bindings stay inside, perhaps with a condition on those outside."""
-        inner = self.pattern(min(depth, 1))
-        return self.where(inner, inner.joined("", outer)).text if self.chance(25) else inner.text
-
-    def window(self, depth: int) -> Piece:
-        operator = self.choose(["follows", "notfollows", "precedes", "notprecedes", "both"])
-        left = self.pattern(depth)
-        if operator.startswith("not"):
-            right = self.absent(depth, left)
-            return left.joined(f"{operator}({left.text}, {right}, {self.duration()})")
-        other = self.pattern(depth)
-        text = f"{operator}({left.text}, {other.text}, {self.duration(1)})"
-        return left.joined(text, other)
-
-    def limited(self, depth: int) -> Piece:
-        piece = self.pattern(depth)
-        return piece.joined(f"({piece.text} within {self.duration()})")
-
-    def conditional(self, depth: int) -> Piece:
-        piece = self.pattern(depth)
-        if self.chance(20) and "int" in piece.variables.values():
-            name, operand = self.fresh("n"), self.of_type(piece, "int")
-            piece = piece.joined(f"({piece.text} where {name} = {operand} + 1)")
-            piece.variables[name] = "int"
-            return piece
-        return self.where(piece, piece)
-
-    def where(self, piece: Piece, scope: Piece) -> Piece:
-        """A piece with a condition on what can be read, if there is anything."""
-        if not self.values(scope) and not scope.labels:
-            return piece
-        return piece.joined(f"({piece.text} where {self.condition(scope)})")
-
-    def timed(self, depth: int) -> Piece:
-        """A pattern together with a time point, or inside an interval made of two."""
-        piece = self.pattern(depth)
-        time = self.upto(LATEST)
-        if self.chance(40):
-            interval = (
-                f"(at '{self.instant(time)}' seq at '{self.instant(time + 1 + self.upto(6))}')"
-            )
-            return piece.joined(f"({piece.text} during {interval})")
-        operator = self.choose(["and", "seq", "meets", "contains"])
-        return piece.joined(f"({piece.text} {operator} at '{self.instant(time)}')")
-
-    def instant(self, time: int) -> str:
-        return instant(time * UNITS[self.unit]).isoformat()
-
-    # --- conditions
-
-    def condition(self, scope: Piece) -> str:
-        """A condition on what a piece binds."""
-        simple = self.simple_condition(scope)
-        match self.choose(["simple", "simple", "not", "or", "and"]):
-            case "not":
-                return f"not ({simple})"
-            case "or":
-                return f"({simple} or {self.simple_condition(scope)})"
-            case "and":
-                return f"{simple} and {self.simple_condition(scope)}"
-        return simple
-
-    def simple_condition(self, scope: Piece) -> str:
-        types = set(self.values(scope).values())
-        kinds = [getattr(self, f"{type_}_condition") for type_ in sorted(types & CONSTANTS.keys())]
-        if types:
-            kinds.append(self.null_condition)
-        if scope.labels:
-            kinds.append(self.time_condition)
-        return self.choose(kinds)(scope)
-
-    def values(self, scope: Piece) -> dict[str, str]:
-        """Everything that can be read, with its type."""
-        found = dict(scope.variables)
-        for label, columns in scope.labels.items():
-            found |= {f"{label}.{name}": type_ for name, type_ in columns}
-        return found
-
-    def of_type(self, scope: Piece, type_: str) -> str:
-        return self.choose([name for name, found in self.values(scope).items() if found == type_])
-
-    def comparison(self) -> str:
-        return self.choose(["=", "!=", "<", "<=", ">", ">="])
-
-    def int_condition(self, scope: Piece) -> str:
-        x, y = self.of_type(scope, "int"), self.of_type(scope, "int")
-        left = self.choose([x, f"{x} + 1", f"{x} * 2", f"-{x}", f"{x} - {y}", f"abs({x})"])
-        right = self.choose(["1", y, f"{y} + 1", "0", f"coalesce({y}, 1)"])
-        if self.chance(20):
-            return f"{x} {self.choose(['in', 'not in'])} (1, {y}, 2)"
-        return f"{left} {self.comparison()} {right}"
-
-    def float_condition(self, scope: Piece) -> str:
-        x, y = self.of_type(scope, "float"), self.of_type(scope, "float")
-        left = self.choose([x, f"{x} * 2", f"{x} / 2", f"{x} - {y}"])
-        return f"{left} {self.comparison()} {self.choose(['0.5', y, '1'])}"
-
-    def string_condition(self, scope: Piece) -> str:
-        x, y = self.of_type(scope, "string"), self.of_type(scope, "string")
-        return self.choose(
-            [f"{x} = 'x'", f"{x} {self.comparison()} {y}", f"{x} like 'x%'", f"length({x}) > 0",
-             f"{x} || {y} != 'xx'", f"upper({x}) = 'Y'"]
-        )  # fmt: skip
-
-    def null_condition(self, scope: Piece) -> str:
-        value = self.choose(list(self.values(scope)))
-        return f"{value} is {self.choose(['not null', 'null'])}"
-
-    def time_condition(self, scope: Piece) -> str:
-        x, y = self.choose(list(scope.labels)), self.choose(list(scope.labels))
-        if x == y:
-            return f"duration({x}) {self.choose(['<=', '>=', '!='])} {self.duration()}"
-        left = f"{x}.{self.choose(['start', 'end'])}"
-        right = f"{y}.{self.choose(['start', 'end'])}"
-        return self.choose(
-            [f"{left} <= {right} + {self.duration()}", f"{left} - {right} <= {self.duration()}",
-             f"{left} != {right}", f"{right} <= {left} + {self.duration()}"]
-        )  # fmt: skip
+class Writer(PatternWriter):
+    """Writes whole programs."""
 
     # --- bodies
 
@@ -322,44 +46,45 @@ class Writer:
 
     def conjunction(self) -> Piece:
         """A body in the style of paper 3: items, timers, temporal and data conditions."""
-        items: list[Piece] = []
-        labels: list[str] = []
-        for _ in range(self.upto(2, 1)):
-            piece = self.pattern(1) if self.chance(30) else self.atom()
-            if not re.match(r"\w+:", piece.text):
-                label = self.fresh("l")
-                piece = piece.joined(f"{label}: {piece.text}")
-                piece.labels[label] = ()
-            labels.append(piece.text.split(":")[0])
-            items.append(piece)
+        items = [
+            self.labelled(1) if self.chance(30) else self.labelled_atom()
+            for _ in range(self.upto(2, 1))
+        ]
+        labels = [item.text.split(":")[0] for item in items]
         if len(labels) > 1:
             if self.chance(50):
                 relation = self.choose(["before", self.choose(ALLEN)])
                 items.append(Piece(f"{labels[0]} {relation} {labels[1]}"))
             if self.chance(30):
                 items.append(Piece(f"{{{', '.join(labels)}}} within {self.duration(1)}"))
+        if self.chance(15):
+            items.append(self.same_event_again(self.choose(labels)))
         for _ in range(self.choose([1, 0, 2, 1])):
-            timer, of = self.choose(TIMERS), self.choose(labels)
+            of = self.choose(labels)
             labels.append(self.fresh("w"))
-            text = f"{labels[-1]}: {timer}({of}, {self.duration()})"
-            items.append(Piece(text, {}, {labels[-1]: ()}))
+            items.append(Piece(f"{labels[-1]}: {self.timer(of)}", {}, {labels[-1]: ()}))
         body = Piece("").joined("", *items)
-        if self.chance(60):
-            items.append(Piece(f"while {labels[-1]}: not {self.in_window(body).text}"))
+        for _ in range(self.choose([1, 0, 1, 2])):
+            window = self.choose(labels[-2:])
+            items.append(Piece(f"while {window}: not {self.in_window(body).text}"))
         if self.chance(30) and (self.values(body) or body.labels):
             items.append(Piece(self.condition(body)))
         body.text = ", ".join(item.text for item in items)
         return body
 
-    def in_window(self, outer: Piece) -> Piece:
-        """What is looked for in a window; a compound or conditional one in parentheses."""
-        inner = self.atom() if self.chance(70) else self.pattern(1)
-        return self.where(inner, inner.joined("", outer)) if self.chance(25) else inner
+    def same_event_again(self, label: str) -> Piece:
+        """A label used a second time: alone, in a pattern of its own, or with its event."""
+        if label in self.labelled_events and self.chance(50):
+            again = self.atom(names=[self.labelled_events[label]])
+            return Piece(f"{label}: {again.text.split(': ')[-1]}", again.variables)
+        other = self.atom()
+        return other.joined(f"({label} {self.choose(['seq', 'and', 'par'])} {other.text})")
 
     # --- rules
 
     def program(self) -> str:
-        kinds = [self.rule, self.rule, self.aggregating, self.recursive]
+        kinds = [self.rule, self.rule, self.rule, self.aggregating, self.aggregating]
+        kinds += [self.recursive, self.recursive, self.mutual, self.clock]
         rules = [self.choose(kinds)() for _ in range(self.upto(3, 1))]
         declared = [
             f"event {name}({', '.join(f'{c} {t}' for c, t in columns)});"
@@ -368,12 +93,11 @@ class Writer:
         return "\n".join(declared + rules)
 
     def rule(self) -> str:
-        body = self.body()
+        body, other = self.body(), self.body() if self.chance(20) else None
         name = self.fresh("r")
         terms = self.terms(body)
         text = self.head(name, terms, body)
-        if self.chance(20) and all(type_ in CONSTANTS for _, type_ in terms):
-            other = self.body()
+        if other and all(type_ in CONSTANTS for _, type_ in terms):
             matching = [self.term_of_type(other, type_) for _, type_ in terms]
             text += f"\n{name}({', '.join(matching)}) <- {other.text};"
         return text
@@ -406,39 +130,49 @@ class Writer:
         body = self.conjunction() if self.chance(80) else self.body()
         if not body.labels:
             return self.rule()
-        window = self.choose(list(body.labels))
-        if self.chance(75):
-            of, window = window, self.fresh("w")
-            timer = self.choose(["extend_backward", "extend", "from_end", "from_start_backward"])
-            body.text += f", {window}: {timer}({of}, {self.duration(1)})"
-        collected = self.in_window(body)
-        own = {n: t for n, t in collected.variables.items() if n not in body.variables}
-        inner = Piece("", own, collected.labels)
-        terms = self.terms(body)[:1] + [self.aggregate(inner) for _ in range(self.upto(3, 1))]
-        text = f"{body.text}, while {window}: collect {collected.text}"
-        return self.head(self.fresh("r"), terms, Piece(text))
+        terms = self.terms(body)[:1]
+        if self.chance(15):  # two collects: aggregates read labels, so that it is clear of which
+            pieces = [self.labelled_atom(["a", "b", "c"]) for _ in range(2)]
+            scopes = [Piece("", {}, piece.labels) for piece in pieces]
+            options = [self.aggregates(scope, body)[1:] for scope in scopes]
+        else:
+            pieces = [self.in_window(body)]
+            own = {n: t for n, t in pieces[0].variables.items() if n not in body.variables}
+            options = [self.aggregates(Piece("", own, pieces[0].labels), body)]
+        for piece, aggregates in zip(pieces, options, strict=True):
+            window = self.choose(list(body.labels))
+            if self.chance(75):
+                of, window = window, self.fresh("w")
+                body.text += f", {window}: {self.choose(TIMERS[:4])}({of}, {self.duration(1)})"
+            body.text += f", while {window}: collect {piece.text}"
+            terms += [self.choose(aggregates) for _ in range(self.upto(3, 1))]
+        return self.head(self.fresh("r"), terms, body)
 
-    def aggregate(self, inner: Piece) -> tuple[str, str]:
+    def aggregates(self, inner: Piece, outer: Piece) -> list[tuple[str, str]]:
+        """What can be aggregated over what is collected, with its type; first, ``count()``."""
         options = [("count()", "int")]
         for value, type_ in self.values(inner).items():
             if type_ in ("int", "float", "string", "timestamp", "duration"):
                 options += [(f"{f}({value})", type_) for f in ("min", "max", "first", "last")]
                 options += [(f"count({value})", "int"), (f"count(distinct {value})", "int")]
-                options += [(f"list({value})", f"list<{type_}>")]
+                options += [(f"{f}({value})", f"list<{type_}>") for f in ("list",)]
             if type_ in ("int", "float"):
                 options += [(f"sum({value})", type_), (f"avg({value})", "float")]
                 options += [(f"sum(distinct {value})", type_)]
-        return self.choose(options)
+                reads = [name for name, found in self.values(outer).items() if found == "int"]
+                options += [(f"sum({value} + {name})", type_) for name in reads[:2]]
+        return options
 
     def recursive(self) -> str:
         """A rule, and a second one for the same head that needs the head itself."""
         self.budget = 2
         start = self.pattern(1)
         terms = [t for t in self.values(start).items() if t[1] in CONSTANTS][: self.upto(2)]
+        self.budget = 2
+        step = self.pattern(1)
         name = self.fresh("r")
         text = self.head(name, terms, start)
-        self.budget = 3
-        again, step = self.atom(names=[name]), self.pattern(1)
+        again = self.atom(names=[name])
         operator = self.choose(["seq", "and", "meets", "overlaps", "before", "during"])
         pieces = [again, step] if self.chance(70) else [step, again]
         body = again.joined(f"({pieces[0].text} {operator} {pieces[1].text})", step)
@@ -447,8 +181,24 @@ class Writer:
         matching = [self.term_of_type(body, type_) for _, type_ in terms]
         return f"{text}\n{name}({', '.join(matching)}) <- {body.text};"
 
+    def mutual(self) -> str:
+        """Two rules that need each other."""
+        first, second = self.fresh("r"), self.fresh("r")
+        self.events |= {first: (("c1", "int"),), second: (("c1", "int"),)}
+        operator = self.choose(["seq", "and"])
+        return (
+            f"{first}(x as c1) <- a(x, _);\n"
+            f"{second}(y as c1) <- {first}(x) seq {self.choose(['a', 'c'])}(k=x, v=y);\n"
+            f"{first}(x) <- {second}(x) {operator} b(x, _);"
+        )
 
-UNITS = {"s": 1_000_000, "us": 1}
+    def clock(self) -> str:
+        """A rule that starts itself again after a while."""
+        name, label = self.fresh("r"), self.fresh("l")
+        self.events[name] = (("c1", "int"),)
+        timer = f"{self.choose(['shift', 'extend', 'from_end'])}({label}, {self.duration(1)})"
+        window = f", while w: not {self.atom(names=['b', 'd']).text}" if self.chance(40) else ""
+        return f"{name}(x as c1) <- a(_, x);\n{name}(x) <- {label}: {name}(x), w: {timer}{window};"
 
 
 @st.composite

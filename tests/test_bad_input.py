@@ -34,9 +34,9 @@ def message(orders: Any) -> str:
 
 
 def test_a_missing_column() -> None:
-    assert message([{"id": "o1", "quantity": 2, "price": 9.5, "time": 0}]) == (
-        "events['order']: event 'order' has no column 'qty'. Did you mean 'quantity'? "
-        "Its columns are: 'id', 'quantity', 'price', 'time'."
+    assert message([{"id": "o1", "qtty": 2, "price": 9.5, "time": 0}]) == (
+        "events['order']: event 'order' has no column 'qty'. Did you mean 'qtty'? "
+        "Its columns are: 'id', 'qtty', 'price', 'time'."
     )
 
 

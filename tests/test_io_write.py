@@ -6,10 +6,14 @@ import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from thence.io.ingest import read_events
 from thence.io.write import write_results, write_table
@@ -71,6 +75,41 @@ def test_what_is_written_reads_back_as_it_was(tmp_path: Path, suffix: str) -> No
         n: table[n].to_pylist() for n in DECLARED.names
     }
     assert found.start.tolist() == table["start"].cast(pa.int64()).to_pylist()
+
+
+MOMENTS = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))
+ANY = {
+    "i": st.integers(-(2**63), 2**63 - 1),
+    "f": st.floats(allow_nan=False),
+    "b": st.booleans(),
+    "s": st.text(st.characters(exclude_categories=["Cs"])),
+    "t": MOMENTS,
+    "d": st.integers(-(2**62), 2**62),
+    "m": st.decimals(-(10**11), 10**11, places=6),
+    "l": st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=3)),
+    "lt": st.lists(st.none() | MOMENTS, max_size=2),
+}
+
+
+@given(rows=st.lists(st.fixed_dictionaries({n: st.none() | s for n, s in ANY.items()}), min_size=1))
+def test_every_route_into_the_engine_gives_the_same_events(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+) -> None:
+    folder = tmp_path_factory.mktemp("routes", numbered=True)
+    records = [{**row, "time": number} for number, row in enumerate(rows)]
+    kinds = {a.name: a.type.arrow for a in DECLARED.attributes}
+    table = pa.table(
+        {n: pa.array([r[n] for r in records], kinds.get(n, pa.int64())) for n in records[0]}
+    )
+    routes = {"records": records, "arrow": table, "polars": pl.from_arrow(table)}
+    for suffix in (".parquet", ".csv", ".jsonl"):
+        routes[suffix] = write_table(table, folder / f"e{suffix}")
+    found = {n: read_events({"e": r}, {"e": DECLARED})["e"] for n, r in routes.items()}
+    for events in found.values():
+        assert {n: c.to_pylist() for n, c in events.columns.items()} == {
+            n: table[n].to_pylist() for n in DECLARED.names
+        }
+        assert events.start.tolist() == list(range(len(rows)))
 
 
 def test_nan_reads_back(tmp_path: Path) -> None:

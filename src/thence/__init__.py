@@ -5,6 +5,9 @@ You write what a situation is; Thence finds every occurrence in event data.
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from thence.model.errors import (
     CheckError,
     Diagnostic,
@@ -15,9 +18,11 @@ from thence.model.errors import (
     StateError,
     ThenceError,
 )
-from thence.program import Program, check, compile, load
-from thence.results import Results
-from thence.session import Session
+
+if TYPE_CHECKING:
+    from thence.program import Program, check, compile, load
+    from thence.results import Results
+    from thence.session import Session
 
 __version__ = "0.1.0"
 
@@ -37,3 +42,26 @@ __all__ = [
     "compile",
     "load",
 ]
+
+# These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.
+_HOMES = {
+    "Program": "thence.program",
+    "check": "thence.program",
+    "compile": "thence.program",
+    "load": "thence.program",
+    "Results": "thence.results",
+    "Session": "thence.session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'thence' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

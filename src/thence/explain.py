@@ -52,7 +52,8 @@ def _retention(micros: int) -> str:
         return "kept forever"
     if micros <= 0:
         return "not kept"
-    return f"kept for {format_duration(micros)}"
+    # A strict bound is one microsecond short of a round figure, which says nothing to a reader.
+    return f"kept for {format_duration(micros + 1 if (micros + 1) % 1000 == 0 else micros)}"
 
 
 def _stage(

@@ -97,7 +97,7 @@ class Program:
 
     def session(
         self,
-        max_delay: Any = 0,
+        max_delay: Any = None,
         *,
         state: bytes | None = None,
         allow_unbounded: bool = False,
@@ -105,8 +105,9 @@ class Program:
     ) -> Session:
         """Run the program batch by batch, as events come.
 
-        Events may come up to ``max_delay`` out of order (a duration such as ``"2s"``). ``state``
-        continues a session that was saved. A program whose state has no bound is refused unless
+        Events may come up to ``max_delay`` out of order (a duration such as ``"2s"``; none by
+        default). ``state`` continues a session that was saved, with its delay unless another one
+        is given. A program whose state has no bound is refused unless
         ``allow_unbounded`` is set.
         """
         return Session(self, max_delay, state, allow_unbounded, lineage)

@@ -38,7 +38,7 @@ class Session:
     ) -> None:
         self._program = program
         self._compiled = program._compiled
-        self._delay = length(max_delay, "max_delay")
+        self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
         self._needs = self._compiled.certain_needs if allow_unbounded else self._compiled.needs
         self._options = Options(lineage, self._needs.retention)
         self._state = State()
@@ -52,6 +52,8 @@ class Session:
         if state is not None:
             self._state, extra = restore(state, self._fingerprint)
             self._late_counts = dict(extra["late"])
+            if max_delay is None:
+                self._delay = extra["max_delay"]
 
     @property
     def _fingerprint(self) -> str:
@@ -131,12 +133,16 @@ class Session:
         """About how many bytes the session's state takes."""
         return self._state.nbytes
 
+    @property
+    def _extra(self) -> dict[str, Any]:
+        return {"late": self._late_counts, "max_delay": self._delay}
+
     def save(self) -> bytes:
         """The session's state as bytes, for :meth:`Program.session` to go on from.
 
         Late events that were not taken are not part of it; their counts are.
         """
-        return save(self._state, self._fingerprint, {"late": self._late_counts})
+        return save(self._state, self._fingerprint, self._extra)
 
 
 def _refuse_intervals(name: str, events: Events) -> None:

@@ -57,15 +57,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app(args=spread(sys.argv[1:] if arguments is None else arguments), prog_name="thence")
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"thence {version('thence')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
 ) -> None:
-    if version:
-        from importlib.metadata import version as installed
-
-        typer.echo(f"thence {installed('thence')}")
-        raise typer.Exit
+    """Options that stand before a command."""
 
 
 @app.command()
@@ -211,18 +218,15 @@ def _check_names(emit: list[str], derived: list[str]) -> None:
 
 
 def _print(results: Mapping[str, Any], chosen: Format | None, limit: int | None) -> None:
+    from thence.cli.show import send, show_results
     from thence.io.render import csv_text, json_text
 
     if chosen is None and sys.stdout.isatty():
-        from thence.cli.show import show_results
-
         show_results(results, limit)
         return
     for event, table in results.items():
         shown = table if limit is None else table.slice(0, limit)
-        sys.stdout.buffer.writelines(
-            csv_text(shown) if chosen is Format.csv else json_text(shown, event)
-        )
+        send(csv_text(shown) if chosen is Format.csv else json_text(shown, event))
 
 
 def _write(results: Mapping[str, Any], out: Path, chosen: Format | None, limit: int | None) -> None:

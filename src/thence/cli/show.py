@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -78,6 +78,15 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def send(pieces: Iterable[bytes]) -> None:
+    """Write all of each piece to standard output, which may take only a part at a time."""
+    sys.stdout.flush()
+    for piece in pieces:
+        rest = memoryview(piece)
+        while rest:
+            rest = rest[sys.stdout.buffer.write(rest) :]
 
 
 def show_diagnostics(file: str, diagnostics: Sequence[Diagnostic]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from thence.engine import ranges
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
 from thence.engine.match import Match
-from thence.engine.project import interval
-from thence.engine.windows import inside
+from thence.engine.project import head_column, interval
+from thence.engine.rows import concat
+from thence.engine.sliding import sliding
+from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
@@ -32,59 +35,99 @@ class Collection:
     members: Index
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Matches of one alternative of a rule, and the group that each belongs to."""
+
+    match: Match
+    groups: Index
+
+    @property
+    def windows(self) -> list[WindowUse]:
+        return [w for w in self.match.prepared.conjunct.windows if w.mode == "collect"]
+
+
 def collected(matches: Sequence[Match], lineage: bool) -> Events:
     """The events that a rule with aggregates derives: one per group of head terms and interval.
 
     ``matches`` has an element per alternative of the rule; groups span them. A row of a match
     counts if each of its windows holds something.
     """
-    gathered = [_gather(match) for match in matches]
     conjunct = matches[0].prepared.conjunct
     places = [i for i, term in enumerate(conjunct.terms) if not isinstance(term, Aggregate)]
-    plain = {i: pa.concat_arrays([_plain(match, i) for match, _ in gathered]) for i in places}
-    intervals = [interval(match) for match, _ in gathered]
+    plain = {i: pa.concat_arrays([head_column(match, i) for match in matches]) for i in places}
+    intervals = [interval(match) for match in matches]
     start = np.concatenate([start for start, _ in intervals])
     end = np.concatenate([end for _, end in intervals])
     groups, first = group_ids([*plain.values(), start, end], len(start))
-    cuts = np.cumsum([match.length for match, _ in gathered])[:-1]
-    parts = [
-        _Part(match, collections, own)
-        for (match, collections), own in zip(gathered, np.split(groups, cuts), strict=True)
-    ]
-    chosen = pa.array(first)
-    columns: dict[str, Any] = {
-        name: plain[i].take(chosen) if i in plain else _aggregated(parts, i, len(first))
-        for i, name in enumerate(conjunct.columns)
-    }
+    heads = Events(
+        start[first],
+        end[first],
+        {conjunct.columns[i]: column.take(pa.array(first)) for i, column in plain.items()},
+    )
+    cuts = np.cumsum([match.length for match in matches])[:-1]
+    parts = [_Part(m, own) for m, own in zip(matches, np.split(groups, cuts), strict=True)]
+    if not lineage and (found := sliding(matches, groups, heads)) is not None:
+        return found
+    return concat([_block(block, heads, low, lineage) for block, low in _blocks(parts, len(first))])
+
+
+def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[list[_Part], int]]:
+    """Whole groups, as many at a time as have about a chunk of candidates between them; and the
+    number of the first group of each."""
+    weights = np.zeros(count, dtype=np.int64)
+    for part in parts:
+        for window in part.windows:
+            candidates = WindowSearch(part.match, window).candidates
+            np.add.at(weights, part.groups, candidates.last - candidates.first)
+    total = np.cumsum(weights)
+    low = 0
+    while low < count:
+        done = total[low - 1] if low else 0
+        high = max(int(np.searchsorted(total, done + ranges.CHUNK, "right")), low + 1)
+        if low == 0 and high >= count:
+            yield list(parts), 0
+            return
+        chosen = [np.flatnonzero((p.groups >= low) & (p.groups < high)) for p in parts]
+        yield (
+            [
+                _Part(part.match.take(rows), part.groups[rows] - low)
+                for part, rows in zip(parts, chosen, strict=True)
+                if len(rows)
+            ],
+            low,
+        )
+        low = high
+
+
+def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool) -> Events:
+    """The results of some groups; those in which nothing is collected have none."""
+    gathered = [_gather(part) for part in parts]
+    names = parts[0].match.prepared.conjunct.columns
+    filled = np.unique(np.concatenate([part.groups for part, _ in gathered]))
+    count = int(filled[-1]) + 1 if len(filled) else 0
+    chosen = pa.array(filled)
+    rows = pa.array(filled + low)
+    columns: dict[str, Any] = {}
+    for place, name in enumerate(names):
+        if name in heads.columns:
+            columns[name] = heads.columns[name].take(rows)
+        else:
+            columns[name] = _aggregated(gathered, place, count).take(chosen)
     if lineage:
-        lists = [collected_lineage(p.match, p.collections, p.groups, len(first)) for p in parts]
-        columns[LINEAGE] = joined_lineage(lists, len(first))
-    return Events(start[first], end[first], columns)
+        lists = [collected_lineage(p.match, c, p.groups, count) for p, c in gathered]
+        columns[LINEAGE] = joined_lineage(lists, count).take(chosen)
+    return Events(heads.start[filled + low], heads.end[filled + low], columns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One alternative's matches, what their windows collect, and the group of each match."""
-
-    match: Match
-    collections: Sequence[Collection]
-    groups: Index
-
-
-def _plain(match: Match, place: int) -> Any:
-    term = match.prepared.conjunct.terms[place]
-    assert not isinstance(term, Aggregate)
-    return evaluate(term, match.leaf, match.length)
-
-
-def _gather(match: Match) -> tuple[Match, list[Collection]]:
+def _gather(part: _Part) -> tuple[_Part, list[Collection]]:
     """All pairs of each window, over the rows in which every window holds something."""
-    windows = [w for w in match.prepared.conjunct.windows if w.mode == "collect"]
+    match = part.match
     none = np.empty(0, dtype=np.int64)
     found = []
     filled = np.ones(match.length, dtype=np.bool_)
-    for window in windows:
-        pairs = list(inside(match, window))
+    for window in part.windows:
+        pairs = list(WindowSearch(match, window).found()) if len(match.rels[window.atom]) else []
         rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
         members = np.concatenate([members for _, members in pairs]) if pairs else none
         found.append(Collection(window, rows, members))
@@ -92,24 +135,24 @@ def _gather(match: Match) -> tuple[Match, list[Collection]]:
         here[rows] = True
         filled &= here
     if filled.all():
-        return match, found
+        return part, found
     renumbered = np.cumsum(filled) - 1
     kept = [
         Collection(c.window, renumbered[c.rows[filled[c.rows]]], c.members[filled[c.rows]])
         for c in found
     ]
-    return match.where(filled), kept
+    return _Part(match.where(filled), part.groups[filled]), kept
 
 
-def _aggregated(parts: Sequence[_Part], place: int, count: int) -> Any:
+def _aggregated(gathered: Sequence[tuple[_Part, list[Collection]]], place: int, count: int) -> Any:
     """One aggregate of the head, for each group."""
     groups, members, values, rels = [], [], [], []
     offset = 0
-    for part in parts:
+    for part, collections in gathered:
         match = part.match
         term = match.prepared.conjunct.terms[place]
         assert isinstance(term, Aggregate)
-        collection = _collection_of(match, part.collections, term)
+        collection = _collection_of(match, collections, term)
         rel = match.rels[collection.window.atom]
         groups.append(part.groups[collection.rows])
         members.append(collection.members + offset)
@@ -121,7 +164,7 @@ def _aggregated(parts: Sequence[_Part], place: int, count: int) -> Any:
     ranks = collection_order(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
     in_group, _, picked = once_per_group(np.concatenate(groups), ranks, argument)
-    call = parts[0].match.prepared.conjunct.terms[place]
+    call = gathered[0][0].match.prepared.conjunct.terms[place]
     assert isinstance(call, Aggregate)
     return aggregate(call, in_group, picked, count)
 

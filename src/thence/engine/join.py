@@ -152,7 +152,9 @@ class _Join:
 
     def step(self, match: Match, atom: int) -> Match:
         """Bind one more atom."""
-        candidates = search(match, atom, self.nodes, self.bounds, self.key(match, atom))
+        candidates = search(
+            match, atom, self.nodes, self.bounds, self.constraints, self.key(match, atom)
+        )
         witness = self.witness(atom)
         bound_before = list(self.bound)
         settled = self.available()

@@ -77,7 +77,11 @@ def _entries(
     unique, inverse = np.unique(rows, return_inverse=True)
     if LINEAGE not in rel.columns:
         texts = pa.array(_base_texts(take(rel, unique), event), pa.string())
-        return owner, pa.array([label or ""] * len(rows)), texts.take(pa.array(inverse))
+        return (
+            owner,
+            pa.array([label or ""] * len(rows), pa.string()),
+            texts.take(pa.array(inverse)),
+        )
     lists = rel.columns[LINEAGE].take(pa.array(rows))
     entries = lists.flatten()
     parents = pc.list_parent_indices(lists).to_numpy()

@@ -106,13 +106,21 @@ class Prepared:
         if expr is None:
             return NOTHING
         found = list(leaves(expr))
-        return Reads(
-            frozenset(leaf for leaf in found if isinstance(leaf, Column)),
-            frozenset(self.base(leaf.node)[0] for leaf in found if isinstance(leaf, NodeTime)),
-        )
+        columns = frozenset(leaf for leaf in found if isinstance(leaf, Column))
+        times = self.nodes_read(leaf.node for leaf in found if isinstance(leaf, NodeTime))
+        return Reads(columns, times.nodes)
 
     def nodes_read(self, nodes: Iterable[int]) -> Reads:
-        return Reads(frozenset(), frozenset(self.base(node)[0] for node in nodes))
+        """What the times of some nodes are read from; an extreme is read from its parts."""
+        found: set[int] = set()
+        stack = list(nodes)
+        while stack:
+            node, _ = self.base(stack.pop())
+            found.add(node)
+            definition = self.conjunct.nodes[node]
+            if isinstance(definition, Extreme):
+                stack += definition.nodes
+        return Reads(frozenset(), frozenset(found))
 
     def atoms_of(self, reads: Reads) -> frozenset[int]:
         """The atoms that must be bound before something can be read."""
@@ -137,10 +145,7 @@ class Prepared:
             found |= self.reads(term)
         for window in conjunct.windows:
             found |= self.window_reads(window)
-        # An extreme is computed from its parts.
-        extremes = [conjunct.nodes[node] for node in found.nodes]
-        parts = {p for node in extremes if isinstance(node, Extreme) for p in node.nodes}
-        return found | self.nodes_read(parts)
+        return found
 
     @cached_property
     def columns_read(self) -> dict[int, frozenset[str]]:

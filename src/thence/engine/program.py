@@ -111,14 +111,16 @@ def _stages(checked: Checked, schemas: dict[str, EventSchema]) -> list[Stage]:
 def _inner_stages(normaliser: Normaliser, schemas: dict[str, EventSchema]) -> list[Stage]:
     """Stages for the rules that a normaliser made up, innermost first."""
     stages: list[Stage] = []
-    pending = list(normaliser.auxiliary)
+    pending: dict[str, list[Rule]] = {}
+    for rule in normaliser.auxiliary:
+        pending.setdefault(rule.event, []).append(rule)
     normaliser.auxiliary.clear()
-    for rule in pending:
-        conjuncts = normaliser.rule(rule)
+    for event, rules in pending.items():
+        alternatives = [conjunct for rule in rules for conjunct in normaliser.rule(rule)]
         inner = _inner_stages(normaliser, schemas)
-        schemas[rule.event] = _schema(conjuncts[0], schemas)
-        prepared = tuple(Prepared(conjunct) for conjunct in conjuncts)
-        stages += [*inner, Stage((rule.event,), (prepared,), False)]
+        schemas[event] = _schema(alternatives[0], schemas)
+        prepared = tuple(Prepared(conjunct) for conjunct in alternatives)
+        stages += [*inner, Stage((event,), (prepared,), False)]
     return stages
 
 

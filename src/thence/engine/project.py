@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
+
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, match_lineage
 from thence.engine.match import Index, Match
@@ -33,15 +37,22 @@ def _one_point(match: Match) -> bool:
     return False
 
 
+def head_column(match: Match, place: int) -> Any:
+    """A column of the head that is no aggregate, in its own type even where it is all null."""
+    conjunct = match.prepared.conjunct
+    term, kind = conjunct.terms[place], conjunct.types[place]
+    assert not isinstance(term, Aggregate)
+    column = evaluate(term, match.leaf, match.length)
+    if kind is not None and pa.types.is_null(column.type):
+        return pa.nulls(len(column), kind.arrow)
+    return column
+
+
 def projected(match: Match, lineage: bool) -> Events:
     """The events that a rule without aggregates derives, each once (with lineage: once per
     derivation)."""
     conjunct = match.prepared.conjunct
-    columns = {
-        name: evaluate(term, match.leaf, match.length)
-        for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
-        if not isinstance(term, Aggregate)
-    }
+    columns = {name: head_column(match, i) for i, name in enumerate(conjunct.columns)}
     start, end = interval(match)
     if lineage:
         return Events(start, end, {**columns, LINEAGE: match_lineage(match)})

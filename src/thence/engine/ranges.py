@@ -54,6 +54,11 @@ class TimeIndex:
         self._sorted = keys
         self._order = order
 
+    @property
+    def size(self) -> int:
+        """How many rows can be found at all."""
+        return len(self._sorted)
+
     def rows(self, first: int, last: int) -> Index:
         """The rows at positions ``first .. last-1`` of the sorted order."""
         return self.at(np.arange(first, last))
@@ -92,7 +97,7 @@ class TimeIndex:
         if self._levels is not None:
             ranks = np.searchsorted(self._levels, bound, "left" if side == "left" else "right")
             bound = ranks if side == "left" else ranks - 1
-        return np.clip(bound - (self._low - 1), 0, self._width - 1)  # type: ignore[no-any-return]
+        return np.clip(bound - (self._low - 1), 0, self._width - 1)
 
 
 def expand(first: Index, last: Index) -> Iterator[tuple[Index, Index]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,7 @@ from thence.engine.ranges import TimeIndex, expand
 from thence.engine.rows import is_points
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import EPOCH
-from thence.logic.expr import Expr
-from thence.model.events import Events
+from thence.logic.expr import Call, Expr
 
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -47,12 +47,18 @@ class Candidates:
 
 
 def search(
-    match: Match, atom: int, bound: Sequence[int], bounds: Bounds, key: Key | None
+    match: Match,
+    atom: int,
+    bound: Sequence[int],
+    bounds: Bounds,
+    constraints: Sequence[Constraint],
+    key: Key | None,
 ) -> Candidates:
     """Rows of an atom's relation with an equal key, inside the range that the bounds allow.
 
     ``bound`` are the nodes that have times in ``match``; the range is over the atom's start or
-    its end, whichever the bounds hold tighter.
+    its end, whichever the bounds hold tighter. It settles the ``constraints`` between that node
+    and the bound ones, and uses what else the bounds imply to be narrower.
     """
     use, rel = match.prepared.uses[atom], match.rels[atom]
     points = is_points(rel)
@@ -61,10 +67,31 @@ def search(
         node = use.end
     times = rel.start if node == use.start else rel.end
     index = TimeIndex(times, None if key is None else key.rows, 1 if key is None else key.groups)
-    low, high = _range(match, node, bound, bounds, times)
+    exact = frozenset((use.start, use.end) if points else (node,))
+    asked = {
+        other
+        for constraint in constraints
+        for other in _partner(constraint, exact)
+        for other in (other, *_aliases(match, other))
+    }
+    low, high = _range(match, node, bound, bounds, times, asked)
     codes = None if key is None else key.probes
     first, last = index.find(codes, low, high, match.length)
-    return Candidates(index, first, last, frozenset((use.start, use.end) if points else (node,)))
+    return Candidates(index, first, last, exact)
+
+
+def _partner(constraint: Constraint, exact: frozenset[int]) -> frozenset[int]:
+    pair = frozenset((constraint.later, constraint.earlier))
+    return pair - exact if pair & exact else frozenset()
+
+
+def _aliases(match: Match, node: int) -> tuple[int, ...]:
+    """The other end of a simple event: its time is the same."""
+    for atom in match.prepared.node_atoms(node):
+        use = match.prepared.uses[atom]
+        if node in (use.start, use.end) and is_points(match.rels[atom]):
+            return (use.start, use.end)
+    return ()
 
 
 def _width(bounds: Bounds, node: int, bound: Sequence[int]) -> int:
@@ -72,15 +99,20 @@ def _width(bounds: Bounds, node: int, bound: Sequence[int]) -> int:
 
 
 def _range(
-    match: Match, node: int, bound: Sequence[int], bounds: Bounds, times: Index
+    match: Match,
+    node: int,
+    bound: Sequence[int],
+    bounds: Bounds,
+    times: Index,
+    asked: set[int],
 ) -> tuple[Index | int | None, Index | int | None]:
     """The least and the greatest time that a node may have, for each row of a match."""
     high: Index | int | None = None
-    for other in _tightest(bound, lambda k: bounds[node, k], lambda m, k: bounds[m, k]):
+    for other in _tightest(bound, asked, lambda k: bounds[node, k], lambda m, k: bounds[m, k]):
         limit = match.time(other) + bounds[node, other]
         high = limit if high is None else np.minimum(high, limit)
     low: Index | int | None = None
-    for other in _tightest(bound, lambda k: bounds[k, node], lambda m, k: bounds[k, m]):
+    for other in _tightest(bound, asked, lambda k: bounds[k, node], lambda m, k: bounds[k, m]):
         limit = match.time(other) - bounds[other, node]
         low = limit if low is None else np.maximum(low, limit)
     if len(times):
@@ -92,13 +124,20 @@ def _range(
     return low, high
 
 
-def _tightest(bound, direct, between):  # type: ignore[no-untyped-def]
-    """The nodes whose bound is not implied by a bound through another of them."""
+def _tightest(
+    bound: Sequence[int],
+    asked: set[int],
+    direct: Callable[[int], int],
+    between: Callable[[int, int], int],
+) -> list[int]:
+    """The nodes whose bound counts: those that a constraint asks about, and of the others those
+    whose bound does not follow from another's. (Bounds between nodes may rest on the very search
+    at hand, so what is asked must never be left to them.)"""
     kept: list[int] = []
     for k in sorted(bound, key=direct):
         if direct(k) >= UNBOUNDED:
             break
-        if not any(direct(m) + between(m, k) <= direct(k) for m in kept):
+        if k in asked or not any(direct(m) + between(m, k) <= direct(k) for m in kept):
             kept.append(k)
     return kept
 
@@ -113,19 +152,17 @@ def holds(
         earlier = match.time(constraint.earlier) if constraint.earlier != EPOCH else 0
         ok = later - earlier <= constraint.limit
         mask = ok if mask is None else mask & ok
-    for predicate in predicates:
-        ok = truth(evaluate(predicate, match.leaf, match.length))
+    conditions = tuple(predicates)
+    if conditions:
+        # Together and in the order of the text, so that `x != 0 and 10 % x = 1` is safe.
+        whole = conditions[0] if len(conditions) == 1 else Call("and", conditions)
+        ok = truth(evaluate(whole, match.leaf, match.length))
         mask = ok if mask is None else mask & ok
     return None if mask is None or mask.all() else mask
 
 
-def truth(values: object) -> Mask:
+def truth(values: Any) -> Mask:
     """A boolean Arrow column as a mask in which null is false."""
-    if values.null_count:  # type: ignore[attr-defined]
-        values = values.fill_null(False)  # type: ignore[attr-defined]
-    return values.to_numpy(zero_copy_only=False)  # type: ignore[attr-defined, no-any-return]
-
-
-def filtered(rel: Events, keep: Mask | None) -> Mask | None:
-    """A mask over a relation, or None where it keeps everything."""
-    return None if keep is None or len(rel) == int(keep.sum()) else keep
+    if values.null_count:
+        values = values.fill_null(False)
+    return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]

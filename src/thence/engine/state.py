@@ -66,12 +66,12 @@ def fingerprint(text: str) -> str:
 def save(state: State, program: str, extra: Mapping[str, Any]) -> bytes:
     """State as bytes. ``extra`` is whatever the caller wants back, as JSON."""
     tables = []
-    payload = b""
+    payloads = []
     for part in ("events", "emitted", "waiting"):
         for name, events in getattr(state, part).items():
             data = _table_bytes(events)
             tables.append({"part": part, "event": name, "bytes": len(data)})
-            payload += data
+            payloads.append(data)
     header = json.dumps(
         {
             "version": VERSION,
@@ -82,6 +82,7 @@ def save(state: State, program: str, extra: Mapping[str, Any]) -> bytes:
             "tables": tables,
         }
     ).encode()
+    payload = b"".join(payloads)
     digest = hashlib.sha256(header + payload).digest()
     return _MAGIC + struct.pack(">I", len(header)) + header + payload + digest
 

@@ -48,12 +48,11 @@ def step(
         new.update(_run_stage(compiled, stage, inputs, state, moment, options))
     latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
     results = {name: new[name] for name in compiled.public}
-    if options.lineage:
-        results, waiting = _settled(compiled, state, results, moment.now)
-    else:
-        waiting = {}
     if options.retention is None:
         return State(moment.now, latest), results
+    waiting: dict[str, Events] = {}
+    if options.lineage:
+        results, waiting = _settled(state, results, moment.now)
     kept = State(
         moment.now,
         latest,
@@ -168,7 +167,7 @@ def _repeatable(
 
 
 def _settled(
-    compiled: Compiled, state: State, results: Mapping[str, Events], horizon: int
+    state: State, results: Mapping[str, Events], horizon: int
 ) -> tuple[dict[str, Events], dict[str, Events]]:
     """Results whose lineage is complete, and those that must wait for the horizon to pass them."""
     done, waiting = {}, {}

@@ -28,7 +28,7 @@ def without(match: Match, window: WindowUse) -> Match:
     """The rows of a match in whose window nothing lies."""
     if len(match.rels[window.atom]) == 0 or match.length == 0:
         return match
-    search_ = _WindowSearch(match, window)
+    search_ = WindowSearch(match, window)
     if search_.exact:
         return match.where(search_.candidates.first >= search_.candidates.last)
     empty = np.ones(match.length, dtype=np.bool_)
@@ -37,19 +37,15 @@ def without(match: Match, window: WindowUse) -> Match:
     return match.where(empty)
 
 
-def inside(match: Match, window: WindowUse) -> Iterator[tuple[Index, Index]]:
-    """Chunks of (row of the match, row of the windowed relation) for what lies in the window."""
-    if len(match.rels[window.atom]) and match.length:
-        yield from _WindowSearch(match, window).found()
+class WindowSearch:
+    """The search for a windowed atom, for every row of a match at once."""
 
-
-class _WindowSearch:
     def __init__(self, match: Match, window: WindowUse) -> None:
         self.match = match
         self.window = window
         prepared = match.prepared
         use, rel = prepared.uses[window.atom], match.rels[window.atom]
-        lengths = rel.end - rel.start if not is_points(rel) else np.zeros(1, dtype=np.int64)
+        lengths = rel.end - rel.start if len(rel) and not is_points(rel) else np.zeros(1, np.int64)
         bounds = window.bounds.with_constraints(
             [
                 Constraint(use.end, use.start, int(lengths.max())),
@@ -60,12 +56,13 @@ class _WindowSearch:
         self.predicates: list[Expr] = [
             p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}
         ]
-        self.candidates: Candidates = search(match, window.atom, nodes, bounds, self.key())
+        asked = prepared.reduced(window.constraints)
+        self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, self.key())
         settled = {EPOCH, *nodes}
         exact = self.candidates.exact
         self.constraints = [
             c
-            for c in prepared.reduced(window.constraints)
+            for c in asked
             if not (
                 {c.later, c.earlier} & exact
                 and {c.later, c.earlier} - exact
@@ -95,6 +92,7 @@ class _WindowSearch:
         return Key(codes_[: match.length], codes_[match.length :], groups)
 
     def found(self) -> Iterator[tuple[Index, Index]]:
+        """Chunks of (row of the match, row of the windowed relation) for what lies inside."""
         for probes, rows in self.candidates.pairs():
             longer = self.match.extend(probes, self.window.atom, rows)
             mask = holds(longer, self.constraints, self.predicates)

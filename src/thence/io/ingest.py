@@ -155,8 +155,8 @@ class _Reader:
         known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
         return InputError(
             f"{frame.label} has no column 'type' that says which event a row is."
-            f"{_nearest('type', names)} Add one, or give a table per event: {{name: table}}. "
-            f"Its columns are: {have}. Declared events are: {known}."
+            f"{_nearest('type', names)} Add one, or give a table per event: {{name: table}}, or "
+            f"NAME=PATH on the command line. Its columns are: {have}. Declared events are: {known}."
         )
 
     def _rows(self, frame: Frame) -> dict[str, Rows]:

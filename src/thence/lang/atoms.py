@@ -128,7 +128,8 @@ class Atoms:
         if given > expected:
             self._report.error(
                 Span(node.args[expected].start, node.args[-1].end),
-                f"'{event.name}' has {_attributes(expected)}, and {given} are given",
+                f"'{event.name}' has {_attributes(expected)}, and {given} "
+                f"{'is' if given == 1 else 'are'} given",
                 f"it is {event.declaration}",
             )
         elif 0 < given < expected and not named:

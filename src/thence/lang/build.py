@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from lark import Token, Transformer
 
 from thence.lang import syntax as s
+from thence.lang.problem import SyntaxProblem, check_depth, int_out_of_range, too_deep
 from thence.lang.words import TYPE_ALIASES
 from thence.model.source import Span
 from thence.model.time import UNITS_IN_WORDS, parse_duration, parse_timestamp
@@ -31,14 +32,6 @@ from thence.model.types import (
 
 Parts: TypeAlias = list[Any]
 MAX_INT = 2**63 - 1
-
-
-class SyntaxProblem(Exception):
-    """Text that the grammar accepts but that is no program; becomes a ParseError with a caret."""
-
-    def __init__(self, span: Span, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.span, self.message, self.hint = span, message, hint
 
 
 def unquoted(token: Token) -> str:
@@ -70,6 +63,9 @@ def _deepest(nodes: Parts) -> int:
     return 1 + max((node.depth for node in nodes), default=0)
 
 
+_LIMITS = frozenset({"DURATION", "STRING", "INT", "FLOAT"})
+
+
 class Build(Transformer[Token, Any]):
     """One method per named piece of ``grammar.lark``; ``parts`` holds what is inside it."""
 
@@ -81,7 +77,9 @@ class Build(Transformer[Token, Any]):
     def event(self, parts: Parts) -> s.EventDecl:
         name = parts[0]
         columns = tuple(part for part in parts if isinstance(part, s.Column))
-        return s.EventDecl(unquoted(name), columns, _start(name), _end(name))
+        limits = [p for p in parts[1:] if isinstance(p, Token) and p.type in _LIMITS]
+        longest = _duration_of(limits[0]) if limits else None
+        return s.EventDecl(unquoted(name), columns, longest, _start(name), _end(name))
 
     def rule(self, parts: Parts) -> s.RuleDecl:
         name, semicolon = parts[0], parts[-1]
@@ -366,31 +364,6 @@ def _between(start: int, parts: _Delimited) -> s.Between:
 
 def _chain(row: Parts) -> s.Chain:
     return s.Chain(tuple(row), row[0].start, row[-1].end, _deepest(row) - 1)
-
-
-def too_deep(span: Span) -> SyntaxProblem:
-    """The error for a program that is nested too deeply."""
-    return SyntaxProblem(
-        span,
-        f"this is nested more than {s.MAX_DEPTH} levels deep",
-        "split it: give the inner part a rule of its own and use that rule's name here",
-    )
-
-
-def int_out_of_range(span: Span) -> SyntaxProblem:
-    return SyntaxProblem(
-        span, "this integer does not fit 64 bits", "write it with a point to make it a float"
-    )
-
-
-def check_depth(node: s.Node) -> None:
-    """Refuse a tree of more than MAX_DEPTH levels, pointing at the first level that is too deep."""
-    if node.depth <= s.MAX_DEPTH:
-        return
-    allowed = node.depth - s.MAX_DEPTH
-    while node.depth > allowed:
-        node = max(s.children(node), key=lambda child: child.depth)
-    raise too_deep(Span(node.start, min(node.end, node.start + 40)))
 
 
 def _kind(token: Token) -> Kind:

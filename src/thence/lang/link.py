@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thence.lang import syntax as s
-from thence.lang.build import too_deep
 from thence.lang.heads import column_names
+from thence.lang.problem import too_deep
 from thence.lang.report import Report
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, Scope, scope_of, timer_cycle
@@ -59,7 +59,9 @@ def _schemas(declared: Sequence[s.EventDecl], report: Report) -> dict[str, Event
                 report.error(where, f"the attribute '{column.name}' is declared twice")
             seen.add(column.name)
         attributes = tuple(Attribute(column.name, column.type) for column in event.columns)
-        schemas[event.name] = EventSchema(event.name, attributes)
+        if event.longest is not None and event.longest < 0:
+            report.error(span, f"no '{event.name}' can last less than no time")
+        schemas[event.name] = EventSchema(event.name, attributes, event.longest)
     return schemas
 
 

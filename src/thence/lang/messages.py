@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from thence.lang.build import SyntaxProblem
+from thence.lang.problem import SyntaxProblem
 from thence.lang.words import INFIX, RESERVED
 from thence.model.source import Source, Span
 from thence.model.time import UNITS_IN_WORDS

@@ -9,9 +9,10 @@ from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from thence.lang import syntax as s
-from thence.lang.build import Build, SyntaxProblem
+from thence.lang.build import Build
 from thence.lang.link import link
 from thence.lang.messages import explain
+from thence.lang.problem import SyntaxProblem
 from thence.logic.ops import LogicProgram
 from thence.model.errors import ParseError, diagnose
 from thence.model.source import Source

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from thence.lang import syntax as s
-from thence.lang.build import SyntaxProblem
+from thence.lang.problem import SyntaxProblem
 from thence.lang.words import INFIX
 from thence.logic.expr import Call, Const, Expr
 from thence.model.source import NOWHERE, Span

@@ -53,10 +53,10 @@ class Patterns:
         conditions: list[Expr] = []
         for item in items:
             if isinstance(item, s.WhileItem):
-                if not top:
+                if not top and item.mode == "collect":
                     self._report.error(
                         s.span_of(item),
-                        "`while` cannot stand inside another pattern",
+                        "`while … collect` cannot stand inside another pattern",
                         "give it a rule of its own and use that rule's name here",
                     )
                 patterns.append(self._while(item))
@@ -64,7 +64,7 @@ class Patterns:
                 conditions.append(self._condition(item))
             else:
                 patterns.append(self.pattern(item))
-        if not patterns:
+        if all(isinstance(pattern, While) for pattern in patterns):
             self._report.error(
                 span,
                 "there is no event here, only conditions",

@@ -214,10 +214,11 @@ class Column(NamedTuple):
 
 
 class EventDecl(NamedTuple):
-    """``event order(id string);``"""
+    """``event order(id string);``, perhaps ``within`` the longest that one may last"""
 
     name: str
     columns: tuple[Column, ...]
+    longest: int | None
     name_start: int
     name_end: int
 

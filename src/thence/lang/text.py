@@ -70,7 +70,8 @@ def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
 def format_event(event: EventSchema) -> str:
     """An event's declaration as text."""
     attributes = ", ".join(f"{quoted(a.name)} {a.type}" for a in event.attributes)
-    return f"event {quoted(event.name)}({attributes});"
+    limit = "" if event.longest is None else f" within {format_duration(event.longest)}"
+    return f"event {quoted(event.name)}({attributes}){limit};"
 
 
 def format_rule(rule: Rule, columns: Columns | None = None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from thence.lang import syntax as s
-from thence.lang.build import MAX_INT, int_out_of_range
+from thence.lang.build import MAX_INT
 from thence.lang.precedence import join, regroup
+from thence.lang.problem import int_out_of_range
 from thence.lang.report import Report, did_you_mean
 from thence.lang.scope import LabelInfo, Scope
 from thence.lang.timers import TIMERS

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Protocol
 
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
@@ -58,8 +58,11 @@ Interval = tuple[Nodes, Nodes]
 Place = Callable[[int, int], list[Constraint]]
 """Given the start and end node of an event, the constraints that put it inside a window."""
 
-Refuse = Callable[[Span, str, str | None], CheckError]
-"""Makes the error that refuses a rule: where, why, and what to write instead."""
+
+class Refuse(Protocol):
+    """Makes the error that refuses a rule: where, why, and what to write instead."""
+
+    def __call__(self, span: Span, message: str, hint: str | None = None) -> CheckError: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,19 +213,24 @@ class Body:
         return self.definitions[name]
 
     def label(self, name: str, pattern: Label) -> Interval:
-        inner = _unlabelled(pattern.pattern)
         if name in self.labels:
+            inner = _unlabelled(pattern.pattern)
             if isinstance(inner, Atom) and pattern is not self.definitions.get(name):
                 self.bind(self.label_atoms[name], inner)
             return self.labels[name]
         if name in self.visiting:
             raise self.refuse(pattern.span, f"'{name}' is defined in terms of itself")
         self.visiting.add(name)
-        if isinstance(inner, Atom):
-            self.label_atoms[name] = self.atom(inner, name)
-            self.labels[name] = self.atom_interval(self.label_atoms[name], pattern.span)
-        else:
-            self.labels[name] = self.visit(inner)
+        match pattern.pattern:
+            case Label(other) as same:
+                self.labels[name] = self.label(other, same)
+                if other in self.label_atoms:
+                    self.label_atoms[name] = self.label_atoms[other]
+            case Atom() as atom:
+                self.label_atoms[name] = self.atom(atom, name)
+                self.labels[name] = self.atom_interval(self.label_atoms[name], pattern.span)
+            case inner:
+                self.labels[name] = self.visit(inner)
         return self.labels[name]
 
     def sequence(self, intervals: Sequence[Interval], span: Span) -> Interval:
@@ -306,35 +314,46 @@ class Body:
 
     def resolve_conditions(self) -> list[Expr]:
         """Conditions over columns: first those that bind a variable, then bounds, then the rest."""
-        waiting = list(self.conditions)
+        constraints, predicates = self.split_conditions(self.conditions, self.values, {})
+        self.constraints += constraints
+        return predicates
+
+    def split_conditions(
+        self, conditions: Sequence[Expr], values: dict[str, Expr], local: dict[str, Expr]
+    ) -> tuple[list[Constraint], list[Expr]]:
+        """Conditions as bounds and as predicates; those that bind a variable go into ``values``."""
+        waiting = list(conditions)
         progress = True
         while progress:
             progress = False
             for condition in list(waiting):
-                bound = self.binding(condition)
+                bound = self.binding(condition, local)
                 if bound:
-                    self.values[bound[0]] = self.rewrite(bound[1], {})
+                    values[bound[0]] = self.rewrite(bound[1], local)
                     waiting.remove(condition)
                     progress = True
-        predicates = []
+        constraints: list[Constraint] = []
+        predicates: list[Expr] = []
         for condition in waiting:
-            rewritten = self.rewrite(condition, {})
-            constraints = as_constraints(rewritten)
-            if constraints is None:
+            rewritten = self.rewrite(condition, local)
+            found = as_constraints(rewritten)
+            if found is None:
                 predicates.append(rewritten)
             else:
-                self.constraints += constraints
-        return predicates
+                constraints += found
+        return constraints, predicates
 
-    def binding(self, condition: Expr) -> tuple[str, Expr] | None:
+    def binding(self, condition: Expr, local: Mapping[str, Expr]) -> tuple[str, Expr] | None:
+        """The variable that an equality binds, and to what, where one side is not bound yet."""
         if not (isinstance(condition, Call) and condition.function == "="):
             return None
         left, right = condition.args
         for variable, value in ((left, right), (right, left)):
+            names = needed_of(value).variables
             if (
                 isinstance(variable, Var)
-                and not self.bound(variable.name)
-                and all(self.bound(name) for name in needed_of(value).variables)
+                and not (variable.name in local or self.bound(variable.name))
+                and all(name in local or self.bound(name) for name in names)
             ):
                 return variable.name, value
         return None

@@ -16,6 +16,7 @@ from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.expr import Aggregate, Expr
 from thence.model.source import NOWHERE, Span
 from thence.model.time import format_duration, format_timestamp
+from thence.model.types import Type
 
 EPOCH = 0
 """The node that stands for time zero, so that instants are bounds like any other."""
@@ -118,6 +119,8 @@ class Conjunct:
 
     event: str
     columns: tuple[str, ...]
+    types: tuple[Type | None, ...]
+    """The types that the columns must have, where a term may not say (``null`` has none)."""
     terms: tuple[Expr | Aggregate, ...]
     atoms: tuple[AtomUse, ...]
     positive: tuple[int, ...]

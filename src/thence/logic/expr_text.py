@@ -31,7 +31,8 @@ def _text(expr: Expr, depth: int) -> str:
             return f"{label}.{which}"
         case Call(function, args):
             return "…" if depth == 0 else _call(function, args, depth - 1)
-    return type(expr).__name__.lower()
+    # Later forms of a rule have leaves of their own, such as a column of an event.
+    return str(getattr(expr, "name", "…"))
 
 
 def _call(function: str, args: tuple[Expr, ...], depth: int) -> str:

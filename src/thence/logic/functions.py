@@ -182,7 +182,10 @@ def _table() -> dict[str, Function]:
         Function("||", "a || b", 2, None, sig.fixed("||", [s], s, rest=True)),
         Function("=", "a = b", 2, 2, sig.compare("=", ordered=False)),
         Function("!=", "a != b", 2, 2, sig.compare("!=", ordered=False)),
-        *(Function(n, f"a {n} b", 2, 2, sig.compare(n, ordered=True)) for n in ("<", "<=", ">", ">=")),
+        *(
+            Function(n, f"a {n} b", 2, 2, sig.compare(n, ordered=True))
+            for n in ("<", "<=", ">", ">=")
+        ),
         Function("and", "a and b", 2, None, sig.fixed("and", [b], b, rest=True)),
         Function("or", "a or b", 2, None, sig.fixed("or", [b], b, rest=True)),
         Function("not", "not a", 1, 1, sig.fixed("not", [b], b)),
@@ -212,7 +215,9 @@ def _table() -> dict[str, Function]:
         ),
         Function("concat", "concat(a, b, …)", 1, None, sig.fixed("concat", [s], s, rest=True)),
         Function("replace", "replace(text, old, new)", 3, 3, sig.fixed("replace", [s, s, s], s)),
-        Function("starts_with", "starts_with(text, start)", 2, 2, sig.fixed("starts_with", [s, s], b)),
+        Function(
+            "starts_with", "starts_with(text, start)", 2, 2, sig.fixed("starts_with", [s, s], b)
+        ),
         Function("ends_with", "ends_with(text, end)", 2, 2, sig.fixed("ends_with", [s, s], b)),
         Function(
             "matches", "matches(text, 'regex')", 2, 2, sig.fixed("matches", [s, s], b), _regex
@@ -222,10 +227,11 @@ def _table() -> dict[str, Function]:
         Function("if", "if(condition, then, else)", 3, 3, sig.if_else),
         Function("int", "int(x)", 1, 1, sig.cast("int", sig.SCALARS, INT)),
         Function("float", "float(x)", 1, 1, sig.cast("float", sig.SCALARS, FLOAT)),
-        Function("bool", "bool(x)", 1, 1, sig.cast("bool", frozenset({"int", "bool", "string"}), b)),
+        Function("bool", "bool(x)", 1, 1, sig.cast("bool", sig.TRUTHS, b)),
         Function("string", "string(x)", 1, 1, sig.cast("string", sig.SCALARS | sig.ORDERED, s)),
         Function(
-            "decimal", "decimal(x) or decimal(x, precision, scale)", 1, 3, sig.decimal, _decimal_digits
+            "decimal", "decimal(x) or decimal(x, precision, scale)", 1, 3,
+            sig.decimal, _decimal_digits,
         ),
         *(
             Function(n, f"{n}(t)", 1, 1, sig.fixed(n, [t], INT))

@@ -16,7 +16,8 @@ from thence.logic.timing import close_with_extremes
 from thence.logic.windows import Windows
 from thence.model.errors import CheckError, diagnose
 from thence.model.schema import EventSchema
-from thence.model.source import Source, Span
+from thence.model.source import NOWHERE, Source, Span
+from thence.model.types import Type
 
 
 @dataclass(slots=True)
@@ -65,10 +66,11 @@ class Normaliser:
         terms = tuple(_head_value(body, t.value, windows.collected) for t in rule.terms)
         # Windows and the head may add nodes; the match's bounds say nothing about a window's.
         bounds = close_with_extremes(close(len(body.nodes), body.constraints), body.nodes)
-        links, same = _links(body)
+        links, left = _links(body, predicates, self.schemas)
         return Conjunct(
             event=rule.event,
             columns=tuple(term.name for term in rule.terms),
+            types=_types(rule, self.schemas.get(rule.event)),
             terms=terms,
             atoms=tuple(body.atoms),
             positive=positive,
@@ -76,7 +78,7 @@ class Normaliser:
             constraints=tuple(body.constraints),
             bounds=bounds,
             links=links,
-            predicates=tuple(predicates) + same,
+            predicates=left,
             windows=tuple(_closed_window(body, use, bounds) for use in uses),
             gates=_latest_gates(body.gates, bounds),
             start=start,
@@ -89,6 +91,9 @@ class Normaliser:
         bounds = close_with_extremes(close(len(body.nodes), body.constraints), body.nodes)
         if not bounds.satisfiable:
             conflict = first_conflict(len(body.nodes), body.constraints)
+            if conflict is not None and conflict.span == NOWHERE:
+                # An inner pattern that its window has no room for: it never occurs, no more.
+                return bounds
             raise self.refuse(
                 conflict.span if conflict else body.rule.span,
                 f"this can never hold together with the rest of the rule for '{body.rule.event}'",
@@ -96,6 +101,12 @@ class Normaliser:
                 "them",
             )
         return bounds
+
+
+def _types(rule: Rule, schema: EventSchema | None) -> tuple[Type | None, ...]:
+    if schema is None:
+        return tuple(None for _ in rule.terms)
+    return tuple(attribute.type for attribute in schema.attributes)
 
 
 def _closed_window(body: Body, use: WindowUse, bounds: Bounds) -> WindowUse:
@@ -123,18 +134,39 @@ def _head_value(body: Body, value: Expr | Aggregate, local: Mapping[str, Expr]) 
     return body.rewrite(value, {})
 
 
-def _links(body: Body) -> tuple[tuple[tuple[Column, ...], ...], tuple[Expr, ...]]:
-    """Classes of equal columns over several atoms, and equalities inside one atom."""
-    links, same = [], []
-    for columns in body.columns.values():
+def _links(
+    body: Body, predicates: Sequence[Expr], schemas: Mapping[str, EventSchema]
+) -> tuple[tuple[tuple[Column, ...], ...], tuple[Expr, ...]]:
+    """Classes of equal columns over several atoms, and the predicates that are left.
+
+    Columns are equal because one variable names them, or because a condition says so.
+    """
+    classes: list[set[Column]] = [set(columns) for columns in body.columns.values()]
+    left: list[Expr] = []
+    for predicate in predicates:
+        match predicate:
+            case Call("=", (Column() as a, Column() as b)) if a.atom != b.atom and _type(
+                body, a, schemas
+            ) == _type(body, b, schemas):
+                touched = [c for c in classes if a in c or b in c]
+                classes = [c for c in classes if c not in touched]
+                classes.append({a, b}.union(*touched))
+            case _:
+                left.append(predicate)
+    links = []
+    for columns in classes:
         first: dict[int, Column] = {}
-        for column in columns:
-            if column.atom in first and column != first[column.atom]:
-                same.append(Call("=", (first[column.atom], column)))
+        for column in sorted(columns, key=lambda c: (c.atom, c.name)):
+            if column.atom in first:
+                left.append(Call("=", (first[column.atom], column)))
             first.setdefault(column.atom, column)
         if len(first) > 1:
             links.append(tuple(first.values()))
-    return tuple(links), tuple(same)
+    return tuple(links), tuple(left)
+
+
+def _type(body: Body, column: Column, schemas: Mapping[str, EventSchema]) -> Type | None:
+    return schemas[body.atoms[column.atom].event].type_of(column.name)
 
 
 def _latest_gates(gates: Sequence[int], bounds: Bounds) -> tuple[int, ...]:

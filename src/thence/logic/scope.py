@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
 from thence.logic.ops import (
     Atom,
     Label,
@@ -13,6 +13,7 @@ from thence.logic.ops import (
     Pattern,
     Rule,
     SemanticWindow,
+    Where,
     While,
     children,
     walk,
@@ -38,16 +39,25 @@ def needed_of(*exprs: Expr) -> Needs:
     return Needs(frozenset(v.name for v in found if isinstance(v, Var)), tuple(labelled))
 
 
-def bound_variables(pattern: Pattern) -> tuple[str, ...]:
-    """The variables that the arguments of a pattern's atoms name, in order."""
+def positive_variables(pattern: Pattern) -> tuple[str, ...]:
+    """The variables that a pattern's own match binds, what must be absent left out."""
     found = (
         argument.name
-        for part in walk(pattern)
+        for part in positive_parts(pattern)
         if isinstance(part, Atom)
         for _, argument in part.args
         if isinstance(argument, Var)
     )
     return tuple(dict.fromkeys(found))
+
+
+def _defined(pattern: Pattern) -> Iterator[str]:
+    """Variables that an equality in a condition of a pattern may bind."""
+    for part in positive_parts(pattern):
+        if isinstance(part, Where):
+            for condition in conjuncts(part.condition):
+                if isinstance(condition, Call) and condition.function == "=":
+                    yield from (side.name for side in condition.args if isinstance(side, Var))
 
 
 def exported(
@@ -69,7 +79,8 @@ def exported(
         if isinstance(term.value, Aggregate) and term.value.arg is not None
     ]
     needs = needed_of(*conditions, *aggregated)
-    inside = bound_variables(pattern)
+    inside = list(positive_variables(pattern))
+    inside += [v for v in _defined(pattern) if v in needs.variables and v not in {*inside, *outer}]
     own = own_labels(pattern)
     wanted = set(outer) | needs.variables
     found: list[tuple[str, Expr]] = [

@@ -219,6 +219,7 @@ def cast(name: str, kinds: frozenset[str], gives: Type) -> Signature:
     return result
 
 
+TRUTHS = frozenset({"int", "bool", "string"})
 SCALARS = NUMBERS | {"bool", "string"}
 
 

@@ -6,18 +6,20 @@ no user can write, and the atom that stands for it: the engine sees only joins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from thence.logic.alternatives import alternatives
 from thence.logic.body import Body, Window
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint, close
 from thence.logic.conjunct import Column, EndPoint, NodeTime, WindowUse
-from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts
-from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within
-from thence.logic.scope import exported, own_labels, positive_parts
-from thence.logic.timing import as_constraints, close_with_extremes
+from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within, walk
+from thence.logic.scope import exported, own_labels, positive_parts, positive_variables
+from thence.logic.timing import close_with_extremes
 from thence.model.schema import EventSchema
+from thence.model.source import NOWHERE
+from thence.model.types import STRING, Type
 
 
 class Windows:
@@ -49,7 +51,7 @@ class Windows:
             return [use for part in rewrapped for use in self.uses(replace(window, pattern=part))]
         atom, limit, label = _simple_atom(parts[0]) if len(parts) == 1 else (None, None, None)
         if atom is None:
-            atom = self.auxiliary(pattern, conditions, window)
+            atom = self.auxiliary(pattern, parts, conditions, window)
             limit, label = None, None
         index = len(self.body.atoms)
         use = self.body.use(atom.event, label, index, atom.span)
@@ -58,13 +60,9 @@ class Windows:
         if limit is not None:
             constraints.append(Constraint(use.end, use.start, limit))
         local, links, predicates = self.window_arguments(index, atom, label)
-        for condition in conditions:
-            rewritten = self.body.rewrite(condition, local)
-            bounds_of = as_constraints(rewritten)
-            if bounds_of is None:
-                predicates.append(rewritten)
-            else:
-                constraints += bounds_of
+        more, tested = self.body.split_conditions(conditions, local, local)
+        constraints += more
+        predicates += tested
         if window.mode == "collect":
             self.collected.update(local)
         everything = [*self.body.constraints, *constraints]
@@ -72,9 +70,12 @@ class Windows:
         if not closed.satisfiable:
             if window.mode == "absent":
                 # Nothing can lie in the window, so it is empty: there is nothing to look for.
+                self.body.atoms.pop()
                 return []
             raise self.body.refuse(
-                self.body.rule.span, "nothing can ever be collected: the window has no inside"
+                atom.span if atom.span != NOWHERE else self.body.rule.span,
+                "nothing can ever be collected here: the window has no inside that it could be in",
+                "a window holds what starts after it and ends before it; make it longer",
             )
         return [
             WindowUse(
@@ -111,8 +112,34 @@ class Windows:
                 local[argument.name] = column
         return local, links, predicates
 
-    def auxiliary(self, pattern: Pattern, conditions: Sequence[Expr], window: Window) -> Atom:
-        """A rule for a compound pattern in a window, and the atom that stands for it.
+    def refuse_hidden_variables(self, pattern: Pattern) -> None:
+        """A variable of the match that only an inner absence reads cannot be handed down to it."""
+        bound = set(positive_variables(pattern))
+        for part in walk(pattern):
+            if not isinstance(part, Atom):
+                continue
+            for _, argument in part.args:
+                for variable in leaves(argument):
+                    if (
+                        isinstance(variable, Var)
+                        and variable.name not in bound
+                        and self.body.bound(variable.name)
+                    ):
+                        raise self.body.refuse(
+                            variable.span,
+                            f"'{variable.name}' is bound outside, and inside only where something "
+                            "must be absent",
+                            "bind it in the inner pattern too, or make that pattern a rule",
+                        )
+
+    def auxiliary(
+        self,
+        pattern: Pattern,
+        parts: Sequence[Pattern],
+        conditions: Sequence[Expr],
+        window: Window,
+    ) -> Atom:
+        """Rules for the alternatives of a compound pattern, and the atom that stands for them.
 
         Only what lies inside the window matters, so its length bounds the rule.
         """
@@ -124,25 +151,46 @@ class Windows:
                     "inside",
                     "compare its times in a 'where' condition instead",
                 )
-        name = self.fresh()
+        self.refuse_hidden_variables(pattern)
         outer = {*self.body.columns, *self.body.values}
-        terms = exported(
-            pattern,
-            conditions,
-            self.body.rule,
-            outer,
-            everything=window.mode == "collect",
-        )
-        body = pattern
-        if window.width is not None:
-            width = self.bounds[window.width]
-            if width < UNBOUNDED:
-                body = Within(pattern, max(width - 2, 0))
-        self.add_rule(
-            Rule(name, tuple(HeadTerm(column, value) for column, value in terms), body,
-                 self.body.rule.span, self.body.rule.head_span)
-        )  # fmt: skip
-        return Atom(name, tuple((column, _outside(value)) for column, value in terms))
+        name = self.fresh()
+        limit = UNBOUNDED if window.width is None else self.bounds[window.width] - 2
+        handed = [
+            exported(part, conditions, self.body.rule, outer, everything=window.mode == "collect")
+            for part in parts
+        ]
+        columns = dict.fromkeys(column for terms in handed for column, _ in terms)
+        for part, terms in zip(parts, handed, strict=True):
+            body = part if limit >= UNBOUNDED else Within(part, max(limit, 0))
+            heads = self.heads(pattern, columns, dict(terms))
+            rule = self.body.rule
+            self.add_rule(Rule(name, heads, body, rule.span, rule.head_span))
+        values = {column: value for terms in handed for column, value in terms}
+        return Atom(name, tuple((column, _outside(value)) for column, value in values.items()))
+
+    def heads(
+        self, pattern: Pattern, columns: Iterable[str], terms: Mapping[str, Expr]
+    ) -> tuple[HeadTerm, ...]:
+        """Head terms for all columns. One that an alternative does not bind is null there, and a
+        further column says which it binds, so that its occurrences stay apart from others'."""
+        heads = [
+            HeadTerm(column, terms.get(column) or Const(None, self.type_of(pattern, column)))
+            for column in columns
+        ]
+        if not all(column in terms for column in columns):
+            heads.append(HeadTerm("#bound", Const(",".join(terms), STRING)))
+        return tuple(heads)
+
+    def type_of(self, pattern: Pattern, variable: str) -> Type:
+        """The type of a variable that some atom of a pattern binds."""
+        for part in walk(pattern):
+            if isinstance(part, Atom):
+                for attribute, argument in part.args:
+                    if argument == Var(variable):
+                        found = self.schemas[part.event].type_of(attribute)
+                        assert found is not None
+                        return found
+        raise AssertionError(f"no atom binds {variable}")
 
 
 def _outside(value: Expr) -> Expr:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from thence.model.types import Type
 
-RESERVED_ATTRIBUTES = frozenset({"start", "end", "time", "type", "lineage", "probability", "source"})
+RESERVED_ATTRIBUTES = frozenset(
+    {"start", "end", "time", "type", "lineage", "probability", "source"}
+)
 
 
 @dataclass(frozen=True, slots=True)

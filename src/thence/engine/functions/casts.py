@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.functions.decimals import as_decimal_of
+from thence.engine.functions.rounding import TOWARDS_ZERO, rounded
 from thence.engine.functions.values import (
     BOOL_ID,
     BOOLEAN,
@@ -40,7 +41,7 @@ def _to_int(value: Value) -> Value:
     if kind == FLOAT_ID:
         return pc.cast(pc.trunc(value), INT64)
     if kind == DECIMAL_ID:
-        return pc.cast(pc.trunc(value), INT64)
+        return pc.cast(rounded(value, 0, TOWARDS_ZERO, pa.decimal128(38, 0)), INT64)
     return pc.cast(_trimmed(value), INT64)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.functions.decimals import decimal_arithmetic
+from thence.engine.functions.rounding import CEILING, FLOOR, HALF_AWAY, rounded
 from thence.engine.functions.values import (
     DECIMAL_ID,
     FLOAT64,
@@ -143,11 +144,6 @@ def _through_int64(kernel: Kernel) -> Kernel:
     return lambda value: from_int64(kernel(as_int64(value)), LENGTH)
 
 
-def _round_decimal(value: Value, kernel: Kernel) -> Value:
-    wide = pc.cast(value, pa.decimal256(76, value.type.scale))
-    return pc.cast(kernel(wide), _rounded_type(value))
-
-
 def _round(value: Value, digits: int = 0) -> Value:
     kind = value.type.id
     if kind == INT_ID:
@@ -158,10 +154,9 @@ def _round(value: Value, digits: int = 0) -> Value:
     elif kind == FLOAT_ID:
         return _round_float(value, digits)
     else:
-        digits = min(digits, value.type.scale)
         if digits < -38:
             raise Uncomputable("that is more digits than a decimal has")
-        return _round_decimal(value, lambda wide: _half_away(wide, digits))
+        return rounded(value, digits, HALF_AWAY, _rounded_type(value))
     return _half_away(value, digits)
 
 
@@ -277,14 +272,14 @@ NUMBERS: dict[str, Kernel] = {
         {
             INT_ID: _same_value,
             FLOAT_ID: compute("floor"),
-            DECIMAL_ID: lambda value: _round_decimal(value, pc.floor),
+            DECIMAL_ID: lambda value: rounded(value, 0, FLOOR, _rounded_type(value)),
         }
     ),
     "ceil": _by_kind(
         {
             INT_ID: _same_value,
             FLOAT_ID: compute("ceil"),
-            DECIMAL_ID: lambda value: _round_decimal(value, pc.ceil),
+            DECIMAL_ID: lambda value: rounded(value, 0, CEILING, _rounded_type(value)),
         }
     ),
     "sqrt": _float_function("sqrt"),

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.functions.rounding import rescaled
 from thence.logic.widening import as_decimal, common_type
 from thence.model.types import BOOL, DURATION, FLOAT, INT, NULL, STRING, TIMESTAMP, Type, list_of
 
@@ -70,9 +71,20 @@ def to_float(value: Value) -> Value:
     if kind == INT_ID:
         return pc.cast(value, FLOAT64, safe=False)
     if kind == DECIMAL_ID:
-        # Arrow's own conversion may be off by one unit in the last place; text is exact.
-        return pc.cast(pc.cast(value, TEXT), FLOAT64)
+        return _decimal_to_float(value)
     return value if kind == FLOAT_ID else pc.cast(value, FLOAT64)
+
+
+def _decimal_to_float(value: Value) -> Value:
+    # Arrow's own conversion may be off by one unit in the last place. The quotient of two numbers
+    # that floats hold exactly is not, and neither is what is read from text.
+    kind = value.type
+    if kind.precision <= 18 and not is_scalar(value):
+        units = value.view(pa.decimal128(kind.precision, 0)).cast(INT64)
+        extremes = pc.min_max(units).as_py()
+        if max(-(extremes["min"] or 0), extremes["max"] or 0) <= 2**53:
+            return pc.divide(units.cast(FLOAT64), pa.scalar(10.0**kind.scale))
+    return pc.cast(pc.cast(value, TEXT), FLOAT64)
 
 
 def to_decimal(value: Value) -> Value:
@@ -80,16 +92,6 @@ def to_decimal(value: Value) -> Value:
     if value.type.id == INT_ID:
         return pc.cast(value, pa.decimal128(19, 0))
     return value
-
-
-def rescaled(value: Value, target: Any) -> Value:
-    """A decimal in another decimal type: rounded half away from zero, checked for fit."""
-    if value.type == target:
-        return value
-    if value.type.scale > target.scale:
-        wide = pc.cast(value, pa.decimal256(76, value.type.scale))
-        value = pc.round(wide, ndigits=target.scale, round_mode="half_towards_infinity")
-    return pc.cast(value, target)
 
 
 def converted(value: Value, target: Any) -> Value:
@@ -128,8 +130,8 @@ def comparable(left: Value, right: Value) -> tuple[Value, Value]:
 
 
 def as_int64(value: Value) -> Value:
-    """The microseconds of a timestamp or a duration; an int stays as it is."""
-    if value.type.id == INT_ID:
+    """The microseconds of a timestamp or a duration; a number stays as it is."""
+    if value.type.id not in (INSTANT_ID, LENGTH_ID):
         return value
     return value.cast(INT64) if is_scalar(value) else value.view(INT64)
 

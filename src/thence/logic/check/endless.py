@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thence.logic.check.scopes import view_of
-from thence.logic.expr import Attr, Const, Expr, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Const, Expr, TimeOf, Var
 from thence.logic.ops import Rule, Timer, walk
 
 
@@ -23,12 +23,15 @@ def invents_values(rule: Rule) -> bool:
     """
     if any(isinstance(p, Timer) and p.start_shift < 0 for p in walk(rule.body)):
         return True
-    assigned = view_of(rule).assignments
-    return any(_computed(term.value, assigned) for term in rule.terms)
+    computed: set[str] = set()
+    # An assignment reads only what was assigned before it.
+    for variable, value in view_of(rule).assignments:
+        if _computes(value, computed):
+            computed.add(variable.name)
+    return any(_computes(term.value, computed) for term in rule.terms)
 
 
-def _computed(value: object, assigned: dict[str, Expr]) -> bool:
-    # Assignments refer to earlier ones only, so this follows them to an end.
-    while isinstance(value, Var) and value.name in assigned:
-        value = assigned[value.name]
-    return not isinstance(value, (Var, Attr, TimeOf, Const))
+def _computes(value: Expr | Aggregate, computed: set[str]) -> bool:
+    if isinstance(value, Var):
+        return value.name in computed
+    return not isinstance(value, (Attr, TimeOf, Const))

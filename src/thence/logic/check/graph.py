@@ -16,6 +16,7 @@ from thence.logic.check.scopes import RuleView
 from thence.model.source import Span
 
 _MOST_CYCLES = 10
+_LONGEST_CYCLE = 12
 
 How = Literal["", "not ", "collect "]
 
@@ -137,7 +138,10 @@ def _way(graph: Graph, members: set[str], start: str, goal: str) -> list[Depende
 
 
 def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems) -> None:
-    cycle = " -> ".join([edge.head, *(f"{step.how}{step.event}" for step in (edge, *way))])
+    steps = [edge.head, *(f"{step.how}{step.event}" for step in (edge, *way))]
+    if len(steps) > _LONGEST_CYCLE:
+        steps = [*steps[: _LONGEST_CYCLE // 2], "…", *steps[-(_LONGEST_CYCLE // 2) :]]
+    cycle = " -> ".join(steps)
     if edge.how == "not ":
         message = f"'{edge.head}' depends on its own absence: {cycle}"
     else:

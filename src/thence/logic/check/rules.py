@@ -32,14 +32,12 @@ def check_rule(
     for part in view.misplaced:
         problems.error(
             part.span,
-            "`while` cannot stand inside another pattern",
+            "`while … collect` cannot stand inside another pattern",
             "give it a rule of its own and use that rule's name here",
         )
     check_names(view, problems)
     check_aggregates(view, problems)
     types = RuleTypes(view, columns)
-    for problem in types.problems:
-        problems.type_problem(problem)
     _check_atoms(view, types, problems)
     _check_conditions(view, types, problems)
     _check_head(view, types, first_rules[rule.event], problems)
@@ -158,9 +156,17 @@ def _check_conditions(view: RuleView, types: RuleTypes, problems: Problems) -> N
                 f"a condition must be true or false, and {expr_text(condition)} is {found}",
                 "compare it with something" if found.kind != "null" else None,
             )
-    for name, value in view.assignments.items():
-        if name in types.variables and types.variables[name].kind == "null":
-            problems.error(_span(value), f"'{name}' would always be null", None)
+    for variable, value in view.assignments:
+        found = _type(value, types, problems)
+        wanted = types.variables.get(variable.name)
+        if found is not None and found.kind == "null":
+            problems.error(_span(value), f"'{variable.name}' would always be null")
+        elif found is not None and wanted is not None and found != wanted:
+            problems.error(
+                variable.span,
+                f"'{variable.name}' is {found} here and {wanted} elsewhere in the rule",
+                "convert one of them, or use two variables",
+            )
 
 
 def _check_head(view: RuleView, types: RuleTypes, first: Rule, problems: Problems) -> None:

@@ -115,8 +115,8 @@ class RuleView:
     definitions: dict[str, list[Label]] = field(default_factory=dict)
     collects: list[tuple[While, Scope]] = field(default_factory=list)
     misplaced: list[While] = field(default_factory=list)
-    assignments: dict[str, Expr] = field(default_factory=dict)
-    """Variables that a condition such as ``c = a + b`` binds, in an order that works."""
+    assignments: list[tuple[Var, Expr]] = field(default_factory=list)
+    """Variables that conditions such as ``c = a + b`` bind, in an order that works."""
     occurs: bool = False
     """Whether something in the body must occur: an event, or an instant."""
 
@@ -125,7 +125,7 @@ def view_of(rule: Rule) -> RuleView:
     """Take a rule apart into what the checks look at."""
     root = Scope("rule", None, rule.span)
     view = RuleView(rule, root, [root])
-    # A `while` is a part of the body's own conjunction, which the flag follows.
+    # A `collect` is a part of the body's own conjunction, which the flag follows.
     stack: list[tuple[Pattern, Scope, bool]] = [(rule.body, root, True)]
     while stack:
         pattern, scope, direct = stack.pop()
@@ -155,7 +155,7 @@ def view_of(rule: Rule) -> RuleView:
                 view.label_uses.append(LabelUse(window, span, scope))
                 kind: ScopeKind = "absent" if mode == "not" else "collect"
                 local = _inner(view, kind, scope, span)
-                if not direct:
+                if kind == "collect" and not direct:
                     view.misplaced.append(pattern)
                 elif kind == "collect":
                     view.collects.append((pattern, local))
@@ -213,7 +213,7 @@ def _assign_among(view: RuleView, candidates: Sequence[tuple[Var, Expr, Scope]])
                 continue
             if all(_readable(leaf, scope) for leaf in leaves(value)):
                 scope.variables[variable.name] = variable.span
-                view.assignments.setdefault(variable.name, value)
+                view.assignments.append((variable, value))
                 progress = True
             else:
                 later.append((variable, value, scope))

@@ -31,7 +31,6 @@ class RuleTypes:
         self.view = view
         self.columns = columns
         self.variables: dict[str, Type] = {}
-        self.problems: list[TypeProblem] = []
         for atom, _ in view.atoms:
             known = columns.get(atom.event, {})
             for attribute, argument in atom.args:
@@ -39,12 +38,10 @@ class RuleTypes:
                     found = known.get(attribute)
                     if found is not None:
                         self.variables[argument.name] = found
-        for name, value in view.assignments.items():
+        for variable, value in view.assignments:
             try:
-                self.variables.setdefault(name, type_of(value, self.leaf))
-            except TypeProblem as problem:
-                self.problems.append(problem)
-            except Unknown:
+                self.variables.setdefault(variable.name, type_of(value, self.leaf))
+            except (TypeProblem, Unknown):
                 continue
 
     def leaf(self, expr: Expr) -> Type:

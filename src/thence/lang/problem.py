@@ -1,0 +1,40 @@
+"""What can be wrong with text before its names are looked at."""
+
+from __future__ import annotations
+
+from thence.lang import syntax as s
+from thence.model.errors import ThenceError
+from thence.model.source import Span
+
+
+class SyntaxProblem(ThenceError):
+    """Text that the grammar accepts but that is no program; becomes a ParseError with a caret."""
+
+    def __init__(self, span: Span, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.span, self.message, self.hint = span, message, hint
+
+
+def too_deep(span: Span) -> SyntaxProblem:
+    """The error for a program that is nested too deeply."""
+    return SyntaxProblem(
+        span,
+        f"this is nested more than {s.MAX_DEPTH} levels deep",
+        "split it: give the inner part a rule of its own and use that rule's name here",
+    )
+
+
+def int_out_of_range(span: Span) -> SyntaxProblem:
+    return SyntaxProblem(
+        span, "this integer does not fit 64 bits", "write it with a point to make it a float"
+    )
+
+
+def check_depth(node: s.Node) -> None:
+    """Refuse a tree of more than MAX_DEPTH levels, pointing at the first level that is too deep."""
+    if node.depth <= s.MAX_DEPTH:
+        return
+    allowed = node.depth - s.MAX_DEPTH
+    while node.depth > allowed:
+        node = max(s.children(node), key=lambda child: child.depth)
+    raise too_deep(Span(node.start, min(node.end, node.start + 40)))

@@ -1,0 +1,337 @@
+"""Writes patterns and conditions for generated programs, by drawing choices.
+
+Every operator, nested, over a small vocabulary. What is written is nearly always accepted;
+``Piece`` carries what is needed for that: which variables and labels a piece of text binds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args
+
+from hypothesis import strategies as st
+from oracle_values import instant
+
+from thence.logic.ops import AllenRelation
+
+T = TypeVar("T")
+Columns = tuple[tuple[str, str], ...]
+
+BASE: dict[str, Columns] = {
+    "a": (("k", "int"), ("v", "int")),
+    "b": (("k", "int"), ("f", "float")),
+    "c": (("k", "int"), ("v", "int"), ("s", "string")),
+    "d": (),
+}
+POOL = {
+    "int": ("i1", "i2"),
+    "float": ("x1",),
+    "string": ("s1",),
+    "timestamp": ("t1",),
+    "duration": ("g1",),
+}
+CONSTANTS = {
+    "int": ("1", "2"),
+    "float": ("0.5", "1.0"),
+    "string": ("'x'", "'y'"),
+}
+UNITS = {"s": 1_000_000, "us": 1}
+LATEST = 8
+ARGUMENTS = ["anything"] * 4 + ["fresh"] * 3 + ["pool"] * 3 + ["constant", "expression"]
+ALLEN = get_args(AllenRelation)
+TIMERS = (
+    "extend", "extend_backward", "shift", "shift_begin", "shift_end", "shift_backward", "shorten",
+    "shorten_backward", "from_start", "from_end", "from_start_backward", "from_end_backward",
+)  # fmt: skip
+
+
+@dataclass
+class Piece:
+    """A text, and the variables (with their types) and labels that it binds for others to read.
+
+    A label maps to the columns of its event; a timer or a compound has none.
+    """
+
+    text: str
+    variables: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, Columns] = field(default_factory=dict)
+
+    def joined(self, text: str, *others: Piece) -> Piece:
+        """A text made from this piece and others, with what all of them bind."""
+        joined = Piece(text, dict(self.variables), dict(self.labels))
+        for other in others:
+            joined.variables |= other.variables
+            joined.labels |= other.labels
+        return joined
+
+
+class PatternWriter:
+    """Writes patterns; the simplest choice comes first in each list."""
+
+    def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
+        self.draw = draw
+        self.count = 0
+        self.events = dict(BASE)
+        self.labelled_events: dict[str, str] = {}
+        self.unit = self.choose(["s", "us"])
+        self.budget = 0
+
+    # --- choices
+
+    def choose(self, options: Sequence[T]) -> T:
+        return self.draw(st.sampled_from(options))
+
+    def chance(self, percent: int) -> bool:
+        return bool(self.draw(st.integers(0, 99)) >= 100 - percent)
+
+    def upto(self, most: int, least: int = 0) -> int:
+        return int(self.draw(st.integers(least, most)))
+
+    def fresh(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def duration(self, least: int = 0) -> str:
+        return f"{self.choose([2, 4, 6, 8, 1, 3, 5, 12, *range(least, 1)])} {self.unit}"
+
+    # --- patterns
+
+    def pattern(self, depth: int) -> Piece:
+        """Any pattern that binds something, nested up to a depth."""
+        kinds = [self.atom]
+        if depth > 0 and self.budget > 1:
+            kinds += [self.atom, self.infix, self.infix, self.either, self.absence, self.window]
+            kinds += [self.limited, self.conditional, self.labelled, self.timed, self.sequence]
+            kinds += [self.group, self.either_label]
+        return self.choose(kinds)(depth - 1)
+
+    def atom(self, depth: int = 0, names: Sequence[str] | None = None) -> Piece:
+        self.budget -= 1
+        name = self.choose(names or list(self.events))
+        columns = self.events[name]
+        piece = Piece(name)
+        label = self.fresh("l") if self.chance(40) else None
+        if self.chance(20) and columns:
+            arguments = [f"{c}={self.argument(t, piece)}" for c, t in columns if self.chance(50)]
+            arguments = [argument for argument in arguments if not argument.endswith("_")]
+        elif self.chance(10):
+            arguments = []
+        else:
+            arguments = [self.argument(type_, piece) for _, type_ in columns]
+        piece.text = f"{name}({', '.join(arguments)})"
+        if label is not None:
+            self.labelled_events[label] = name
+            piece.labels[label] = columns
+            piece.text = f"{label}: {piece.text}"
+        return piece
+
+    def argument(self, type_: str, piece: Piece) -> str:
+        kind = self.choose(ARGUMENTS)
+        if kind == "anything":
+            return "_"
+        if kind == "constant" and type_ in CONSTANTS:
+            return self.choose(CONSTANTS[type_])
+        if kind == "expression" and type_ == "int" and "int" in piece.variables.values():
+            return f"{self.of_type(piece, 'int')} + 1"
+        pooled = kind == "pool" and type_ in POOL
+        name = self.choose(POOL[type_]) if pooled else self.fresh("n")
+        piece.variables[name] = type_
+        return name
+
+    def labelled(self, depth: int) -> Piece:
+        piece = self.pattern(depth)
+        if re.match(r"\w+:", piece.text):
+            return piece
+        label = self.fresh("l")
+        labelled = piece.joined(f"{label}: {piece.text}")
+        labelled.labels[label] = ()
+        return labelled
+
+    def labelled_atom(self, names: Sequence[str] | None = None) -> Piece:
+        piece = self.atom(names=names)
+        if piece.labels:
+            return piece
+        label, name = self.fresh("l"), piece.text.split("(")[0]
+        self.labelled_events[label] = name
+        return Piece(f"{label}: {piece.text}", piece.variables, {label: self.events[name]})
+
+    def infix(self, depth: int) -> Piece:
+        left, right = self.pattern(depth), self.pattern(depth)
+        operator = self.choose(["seq", "and", "par", self.choose(ALLEN)])
+        return left.joined(f"({left.text} {operator} {right.text})", right)
+
+    def sequence(self, depth: int) -> Piece:
+        parts = [self.pattern(depth) for _ in range(3)]
+        return parts[0].joined(f"({' seq '.join(p.text for p in parts)})", *parts[1:])
+
+    def either(self, depth: int) -> Piece:
+        """Alternatives share the variables that all of them bind; others get names of their own."""
+        parts = [self.pattern(depth) for _ in range(2)]
+        common = {n: t for n, t in parts[0].variables.items() if n in parts[1].variables}
+        texts = [self.renamed(part, common) for part in parts]
+        if self.chance(30):
+            return Piece(f"anyone({', '.join(texts)})", common)
+        return Piece(f"({' or '.join(texts)})", common)
+
+    def either_label(self, depth: int) -> Piece:
+        """Alternatives that bind one label, to events of different types."""
+        label = self.fresh("l")
+        names = [self.choose(list(self.events)) for _ in range(2)]
+        columns = [column for column in self.events[names[0]] if column in self.events[names[1]]]
+        self.budget -= 1
+        return Piece(
+            f"({label}: {names[0]}() or {label}: {names[1]}())", {}, {label: tuple(columns)}
+        )
+
+    def group(self, depth: int) -> Piece:
+        """A conjunction in parentheses, with a timer and perhaps a window of its own."""
+        piece = self.labelled(depth)
+        label, timer = piece.text.split(":")[0], self.fresh("w")
+        text = f"{piece.text}, {timer}: {self.timer(label)}"
+        if self.chance(40):
+            text += f", while {timer}: not {self.in_window(piece).text}"
+        group = piece.joined(f"({text})")
+        group.labels[timer] = ()
+        return group
+
+    def timer(self, label: str) -> str:
+        sign = "-" if self.chance(10) else ""
+        return f"{self.choose(TIMERS)}({label}, {sign}{self.duration()})"
+
+    def in_window(self, outer: Piece) -> Piece:
+        """What is looked for in a window; a compound or conditional one in parentheses."""
+        inner = self.atom() if self.chance(70) else self.pattern(1)
+        return self.where(inner, inner.joined("", outer)) if self.chance(25) else inner
+
+    def renamed(self, piece: Piece, kept: Collection[str]) -> str:
+        """The text of a piece, with new names for its variables that are not kept."""
+        names = {name: self.fresh("n") for name in piece.variables if name not in kept}
+        return re.sub(r"\b[a-z]\d+\b", lambda match: names.get(match[0], match[0]), piece.text)
+
+    def absence(self, depth: int) -> Piece:
+        first, last = self.pattern(depth), self.pattern(depth)
+        both = first.joined("", last)
+        absent = self.absent(depth, both)
+        return both.joined(f"not({absent}).[{first.text}, {last.text}]")
+
+    def absent(self, depth: int, outer: Piece) -> str:
+        """A pattern whose bindings stay inside, perhaps with a condition on those outside."""
+        inner = self.pattern(min(depth, 1))
+        return self.where(inner, inner.joined("", outer)).text if self.chance(25) else inner.text
+
+    def window(self, depth: int) -> Piece:
+        operator = self.choose(["follows", "notfollows", "precedes", "notprecedes", "both"])
+        left = self.pattern(depth)
+        if operator.startswith("not"):
+            right = self.absent(depth, left)
+            return left.joined(f"{operator}({left.text}, {right}, {self.duration()})")
+        other = self.pattern(depth)
+        text = f"{operator}({left.text}, {other.text}, {self.duration(1)})"
+        return left.joined(text, other)
+
+    def limited(self, depth: int) -> Piece:
+        piece = self.pattern(depth)
+        return piece.joined(f"({piece.text} within {self.duration()})")
+
+    def conditional(self, depth: int) -> Piece:
+        piece = self.pattern(depth)
+        if self.chance(20) and "int" in piece.variables.values():
+            name, operand = self.fresh("n"), self.of_type(piece, "int")
+            piece = piece.joined(f"({piece.text} where {name} = {operand} + 1)")
+            piece.variables[name] = "int"
+            return piece
+        return self.where(piece, piece)
+
+    def where(self, piece: Piece, scope: Piece) -> Piece:
+        """A piece with a condition on what can be read, if there is anything."""
+        if not self.values(scope) and not scope.labels:
+            return piece
+        return piece.joined(f"({piece.text} where {self.condition(scope)})")
+
+    def timed(self, depth: int) -> Piece:
+        """A pattern together with a time point, or inside an interval made of two."""
+        piece = self.pattern(depth)
+        time = self.upto(LATEST)
+        if self.chance(40):
+            interval = (
+                f"(at '{self.instant(time)}' seq at '{self.instant(time + 1 + self.upto(6))}')"
+            )
+            return piece.joined(f"({piece.text} during {interval})")
+        operator = self.choose(["and", "seq", "meets", "contains"])
+        return piece.joined(f"({piece.text} {operator} at '{self.instant(time)}')")
+
+    def instant(self, time: int) -> str:
+        return instant(time * UNITS[self.unit]).isoformat()
+
+    # --- conditions
+
+    def condition(self, scope: Piece) -> str:
+        """A condition on what a piece binds."""
+        simple = self.simple_condition(scope)
+        match self.choose(["simple", "simple", "not", "or", "and"]):
+            case "not":
+                return f"not ({simple})"
+            case "or":
+                return f"({simple} or {self.simple_condition(scope)})"
+            case "and":
+                return f"{simple} and {self.simple_condition(scope)}"
+        return simple
+
+    def simple_condition(self, scope: Piece) -> str:
+        types = set(self.values(scope).values())
+        kinds = [getattr(self, f"{type_}_condition") for type_ in sorted(types & CONSTANTS.keys())]
+        if types:
+            kinds.append(self.null_condition)
+        if scope.labels:
+            kinds.append(self.time_condition)
+        return self.choose(kinds)(scope)
+
+    def values(self, scope: Piece) -> dict[str, str]:
+        """Everything that can be read, with its type."""
+        found = dict(scope.variables)
+        for label, columns in scope.labels.items():
+            found |= {f"{label}.{name}": type_ for name, type_ in columns}
+        return found
+
+    def of_type(self, scope: Piece, type_: str) -> str:
+        return self.choose([name for name, found in self.values(scope).items() if found == type_])
+
+    def comparison(self) -> str:
+        return self.choose(["=", "!=", "<", "<=", ">", ">="])
+
+    def int_condition(self, scope: Piece) -> str:
+        x, y = self.of_type(scope, "int"), self.of_type(scope, "int")
+        left = self.choose([x, f"{x} + 1", f"{x} * 2", f"-{x}", f"{x} - {y}", f"abs({x})"])
+        right = self.choose(["1", y, f"{y} + 1", "0", f"coalesce({y}, 1)"])
+        if self.chance(20):
+            return f"{x} {self.choose(['in', 'not in'])} (1, {y}, 2)"
+        return f"{left} {self.comparison()} {right}"
+
+    def float_condition(self, scope: Piece) -> str:
+        x, y = self.of_type(scope, "float"), self.of_type(scope, "float")
+        left = self.choose([x, f"{x} * 2", f"{x} / 2", f"{x} - {y}"])
+        return f"{left} {self.comparison()} {self.choose(['0.5', y, '1'])}"
+
+    def string_condition(self, scope: Piece) -> str:
+        x, y = self.of_type(scope, "string"), self.of_type(scope, "string")
+        return self.choose(
+            [f"{x} = 'x'", f"{x} {self.comparison()} {y}", f"{x} like 'x%'", f"length({x}) > 0",
+             f"{x} || {y} != 'xx'", f"upper({x}) = 'Y'"]
+        )  # fmt: skip
+
+    def null_condition(self, scope: Piece) -> str:
+        value = self.choose(list(self.values(scope)))
+        return f"{value} is {self.choose(['not null', 'null'])}"
+
+    def time_condition(self, scope: Piece) -> str:
+        x, y = self.choose(list(scope.labels)), self.choose(list(scope.labels))
+        if x == y:
+            return f"duration({x}) {self.choose(['<=', '>=', '!='])} {self.duration()}"
+        left = f"{x}.{self.choose(['start', 'end'])}"
+        right = f"{y}.{self.choose(['start', 'end'])}"
+        return self.choose(
+            [f"{left} <= {right} + {self.duration()}", f"{left} - {right} <= {self.duration()}",
+             f"{left} != {right}", f"{right} <= {left} + {self.duration()}"]
+        )  # fmt: skip

@@ -1,0 +1,113 @@
+"""Programs that are very long or very deep: read, or refused with a place and a way out."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from thence.lang.parser import parse_program
+from thence.lang.syntax import MAX_DEPTH
+from thence.lang.text import format_program
+from thence.logic.ops import LogicProgram, Seq, Where
+from thence.model.errors import ParseError
+from thence.model.source import Source
+
+EVENTS = "event a(x int); event b(x int);\n"
+DEEP = 5_000
+
+
+def nested(levels: int, before: str, inside: str, after: str) -> str:
+    return before * levels + inside + after * levels
+
+
+SHAPES = {
+    "parentheses": ("p <- ", "(", "a", ")"),
+    "sequences": ("p <- ", "(b seq ", "a", ")"),
+    "absences": ("p <- ", "not(", "a", ").[b, b]"),
+    "windows": ("p <- ", "follows(b, ", "a", ", 3 s)"),
+    "labels": ("p <- ", "l: ", "a", ""),
+    "limits": ("p <- ", "(", "a", ") within 3 s"),
+    "sums": ("p <- a(x) where 1 < ", "(", "x", " + 1)"),
+    "sums to the right": ("p <- a(x) where 1 < ", "(1 + ", "x", ")"),
+    "functions": ("p <- a(x) where 1 < ", "abs(", "x", ")"),
+    "negations": ("p <- a(x), ", "not (", "x > 1", ")"),
+    "bare negations": ("p <- a(x), ", "not ", "x > 1", ""),
+    "signs": ("p <- a(x) where 1 < ", "-(", "x", ")"),
+    "memberships": ("p <- a(x), ", "x in (", "1", ")"),
+    "conditions": ("p <- a where ", "(1 < 2, ", "2 < 3", ")"),
+    "arguments": ("p <- a(", "(", "x", " + 1)"),
+    "heads": ("p(", "(", "x", " + 1)"),
+}
+ENDS = {"arguments": ");", "heads": ") <- a(x);"}
+
+
+def shaped(shape: str, levels: int) -> str:
+    opening, *parts = SHAPES[shape]
+    return EVENTS + opening + nested(levels, *parts) + ENDS.get(shape, ";")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_too_deep_is_refused_with_a_place_and_a_way_out(shape: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse_program(Source(shaped(shape, DEEP)))
+    (found,) = caught.value.diagnostics
+    assert found.message == f"this is nested more than {MAX_DEPTH} levels deep"
+    assert found.line == 2
+    assert found.column > MAX_DEPTH / 2
+    assert found.hint is not None
+    assert "a rule of its own" in found.hint
+
+
+def called_deeply(text: str, frames: int) -> LogicProgram:
+    return parse_program(Source(text)) if frames == 0 else called_deeply(text, frames - 1)
+
+
+@pytest.mark.parametrize("shape", sorted(SHAPES.keys() - {"labels"}))
+def test_what_is_nearly_too_deep_is_read_even_by_a_deep_caller(shape: str) -> None:
+    program = called_deeply(shaped(shape, MAX_DEPTH // 2 - 5), sys.getrecursionlimit() // 5)
+    assert parse_program(Source(format_program(program))) == program
+
+
+def test_types_can_be_too_deep() -> None:
+    text = f"event e(x {nested(DEEP, 'list<', 'int', '>')});"
+    with pytest.raises(ParseError, match="nested more than"):
+        parse_program(Source(text))
+
+
+def test_an_unclosed_heap_of_parentheses_is_a_plain_error() -> None:
+    with pytest.raises(ParseError, match="not closed"):
+        parse_program(Source(EVENTS + "p <- " + "(" * DEEP + "a;"))
+
+
+def test_a_long_row_of_one_operator_is_flat() -> None:
+    program = parse_program(Source(EVENTS + "p <- " + " seq ".join(["a"] * DEEP) + ";"))
+    assert isinstance(program.rules[0].body, Seq)
+    assert len(program.rules[0].body.parts) == DEEP
+
+
+def test_a_long_row_of_conditions_is_read() -> None:
+    conditions = " or ".join(f"x = {n}" for n in range(DEEP))
+    program = parse_program(Source(f"{EVENTS}p <- a(x) where {conditions};"))
+    assert isinstance(program.rules[0].body, Where)
+
+
+@pytest.mark.parametrize(
+    "row", [" before ".join(["a"] * DEEP), "a where 1 < " + " + ".join(["1"] * DEEP)]
+)
+def test_a_long_row_that_leans_to_the_left_is_too_deep(row: str) -> None:
+    with pytest.raises(ParseError, match="nested more than"):
+        parse_program(Source(f"{EVENTS}p <- {row};"))
+
+
+def test_ten_thousand_rules_are_read_in_seconds() -> None:
+    rules = "".join(
+        f"late{n}(x) <- o: a(x), w: extend(o, 6h), while w: not b(x), x < {n};\n"
+        f"rise{n}(l.x, m.x) <- (l: a(x) seq m: b(x)) within 10 s where m.x > 1.5 * l.x;\n"
+        for n in range(5_000)
+    )
+    began = time.process_time()
+    program = parse_program(Source(EVENTS + rules))
+    assert len(program.rules) == 10_000
+    assert time.process_time() - began < 30

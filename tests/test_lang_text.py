@@ -1,0 +1,93 @@
+"""A program that is written as text again reads back as the same program."""
+
+from __future__ import annotations
+
+import pytest
+from case_files import load_cases
+from hypothesis import given
+from strategies import Example, examples
+from test_lang_rules import EVENTS, EXAMPLES
+
+from thence.lang.parser import parse_program
+from thence.lang.text import format_pattern, format_program
+from thence.logic.expr import Const, Var
+from thence.logic.ops import Atom, Timer
+from thence.model.source import Source
+from thence.model.types import INT
+
+BODIES = [
+    "a(x, _) seq b(x, _) seq c(x, 3) within '1 min' where x is not null and x not in (1, 2)",
+    "a(x, y), x <-5 or x > 3 and not x = 4, y between 1 and 2 or y is null",
+    "x > 3 and gate and a(x, _)",
+    "a(x, y) where (x > 3, y < 2) where not (x = 1 or y = 2)",
+    "at '2026-01-01T06:00:00.5Z' seq gate during (at '2026-01-01' seq at '2026-01-02')",
+    "follows(a(x, _), l: b(x, _) where l.y > 3, '10 s') or anyone(a, b, gate)",
+    "o: a(x, _), e: extend(o, -6h), while e: not (s: b(x, y) where s.end > o.end + 3 s), x > 1",
+    "o: gate, w: from_end_backward(o, 1 week), while w: collect (a or b), o.start = w.end",
+    "l: (a(x, y) where y > 3 within 5 s), l.y = 3",
+    "l: (a seq b) and m: (a or b) par (c equals a)",
+    "not(c(x, y) where y > z).[a(x, z), n: not(b).[a, c seq b]]",
+    "o: a, s: b, {o, s} within 2 days, o overlapped_by s",
+    "a(x, y), x - (y - 1) - -3 > -(x) * (y + 2) % 4 / -y",
+    "a(x, y), (x > 1) = (y > 1), x = -(-y), lower('it''s ' || x) like '%'",
+    "a(x, y) where x",
+    "a, b where starts_with('a', 'b')",
+    "(a, b), c",
+    "(a and b) and c",
+    "(a seq b) seq (c seq a)",
+    "a(y=x) and a(x=3, y=(x = 1))",
+    "a(x, y), y = if(x > 1, timestamp '2026-01-01', null) + 2.5 ms",
+    "`a`(`seq`, `two words`) and `a label`: b where `a label`.y = `seq`",
+]
+HEADS = [
+    "p(x, x, l.start, l.y as `end of it`, x + 1, 'k', x as c7) <- l: a(x, _);",
+    "p(count(), count(distinct x) as n, list(s.y)) <- w: gate, while w: collect s: a(x, _);",
+    "p(x as k) <- a(x, _); p(z) <- b(z, _); q(k, _c) <- p(k) seq p(k=_c);",
+]
+SAMPLES = [EXAMPLES, *(f"{EVENTS}p <- {text};" for text in BODIES), *(EVENTS + h for h in HEADS)]
+
+
+def assert_reads_back(text: str) -> None:
+    program = parse_program(Source(text))
+    assert parse_program(Source(format_program(program))) == program
+
+
+@pytest.mark.parametrize("text", SAMPLES)
+def test_a_sample_reads_back(text: str) -> None:
+    assert_reads_back(text)
+
+
+@pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
+def test_a_case_reads_back(case: object) -> None:
+    assert_reads_back(case.program)  # type: ignore[attr-defined]
+
+
+@given(examples())
+def test_a_generated_program_reads_back(example: Example) -> None:
+    assert_reads_back(example.program)
+
+
+def test_long_rows_of_conditions_read_back() -> None:
+    conditions = " and ".join(f"(x = {n} or y = {n})" for n in range(100))
+    assert_reads_back(f"{EVENTS}p <- a(x, y) where {conditions};")
+
+
+def test_text_is_tidy() -> None:
+    text = EVENTS + "p(x) <- ((l:a(x,_))seq(b(_,_)))where(x>(1+(2*3))),gate within 90000ms;"
+    assert format_program(parse_program(Source(text))).splitlines()[-1] == (
+        "p(x) <- l: a(x, _) seq b() where x > 1 + 2 * 3, gate() within 90 s;"
+    )
+
+
+def test_arguments_are_named_where_the_attributes_are_not_known() -> None:
+    assert format_pattern(Atom("a", (("x", Var("x")),))) == "a(x=x)"
+
+
+def test_few_of_many_arguments_are_named() -> None:
+    wide = {"e": ("k", "l", "m", "n", "o")}
+    assert format_pattern(Atom("e", (("k", Const(1, INT)),)), wide) == "e(k=1)"
+
+
+def test_a_timer_that_no_name_fits_is_refused() -> None:
+    with pytest.raises(ValueError, match="no timer is written"):
+        format_pattern(Timer("o", "end", 1, "end", 5))
