@@ -1,10 +1,14 @@
-"""Profiles for the generated tests: ``dev`` (the default) and ``long`` (THENCE_PROFILE=long)."""
+"""Profiles of the tests: ``dev`` (the default), and ``long`` (THENCE_PROFILE=long), in which
+generated tests try many more examples and tests that take long are run."""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+PROFILE = os.environ.get("THENCE_PROFILE", "dev")
 
 COMMON = {
     "deadline": None,
@@ -14,4 +18,10 @@ COMMON = {
 
 settings.register_profile("dev", max_examples=100, derandomize=True, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
-settings.load_profile(os.environ.get("THENCE_PROFILE", "dev"))
+settings.load_profile(PROFILE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if PROFILE != "long" and item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="takes long: set THENCE_PROFILE=long"))

@@ -19,11 +19,13 @@ from thence.logic.ops import AllenRelation
 T = TypeVar("T")
 Columns = tuple[tuple[str, str], ...]
 
+DECIMAL = "decimal(6, 2)"
 BASE: dict[str, Columns] = {
     "a": (("k", "int"), ("v", "int")),
     "b": (("k", "int"), ("f", "float")),
     "c": (("k", "int"), ("v", "int"), ("s", "string")),
     "d": (),
+    "e": (("ok", "bool"), ("q", DECIMAL), ("t", "timestamp"), ("g", "duration")),
 }
 POOL = {
     "int": ("i1", "i2"),
@@ -31,20 +33,24 @@ POOL = {
     "string": ("s1",),
     "timestamp": ("t1",),
     "duration": ("g1",),
+    "bool": ("o1",),
+    DECIMAL: ("q1",),
 }
 CONSTANTS = {
     "int": ("1", "2"),
     "float": ("0.5", "1.0"),
     "string": ("'x'", "'y'"),
+    "bool": ("true", "false"),
 }
 UNITS = {"s": 1_000_000, "us": 1}
 LATEST = 8
-ARGUMENTS = ["anything"] * 4 + ["fresh"] * 3 + ["pool"] * 3 + ["constant", "expression"]
+ARGUMENTS = ["anything"] * 6 + ["fresh"] * 5 + ["pool"] * 3 + ["constant", "expression"]
 ALLEN = get_args(AllenRelation)
 TIMERS = (
-    "extend", "extend_backward", "shift", "shift_begin", "shift_end", "shift_backward", "shorten",
-    "shorten_backward", "from_start", "from_end", "from_start_backward", "from_end_backward",
+    "extend", "extend_backward", "from_end", "from_start_backward", "from_start",
+    "from_end_backward", "shift", "shift_end", "shift_backward", "extend",
 )  # fmt: skip
+SHORTENING_TIMERS = ("shift_begin", "shorten", "shorten_backward", "shift", "extend")
 
 
 @dataclass
@@ -94,7 +100,8 @@ class PatternWriter:
         return f"{prefix}{self.count}"
 
     def duration(self, least: int = 0) -> str:
-        return f"{self.choose([2, 4, 6, 8, 1, 3, 5, 12, *range(least, 1)])} {self.unit}"
+        options = [number for number in (4, 6, 8, 2, 3, 12, 5, 1, 0) if number >= least]
+        return f"{self.choose(options)} {self.unit}"
 
     # --- patterns
 
@@ -109,12 +116,12 @@ class PatternWriter:
 
     def atom(self, depth: int = 0, names: Sequence[str] | None = None) -> Piece:
         self.budget -= 1
-        name = self.choose(names or list(self.events))
+        name = self.choose(names or [*"aabbcc", *self.events])
         columns = self.events[name]
         piece = Piece(name)
         label = self.fresh("l") if self.chance(40) else None
         if self.chance(20) and columns:
-            arguments = [f"{c}={self.argument(t, piece)}" for c, t in columns if self.chance(50)]
+            arguments = [f"{c}={self.argument(t, piece)}" for c, t in columns if self.chance(40)]
             arguments = [argument for argument in arguments if not argument.endswith("_")]
         elif self.chance(10):
             arguments = []
@@ -197,12 +204,14 @@ class PatternWriter:
         return group
 
     def timer(self, label: str) -> str:
-        sign = "-" if self.chance(10) else ""
-        return f"{self.choose(TIMERS)}({label}, {sign}{self.duration()})"
+        if self.chance(20):
+            sign = self.choose(["", "-"])
+            return f"{self.choose(SHORTENING_TIMERS)}({label}, {sign}{self.duration()})"
+        return f"{self.choose(TIMERS)}({label}, {self.duration()})"
 
     def in_window(self, outer: Piece) -> Piece:
         """What is looked for in a window; a compound or conditional one in parentheses."""
-        inner = self.atom() if self.chance(70) else self.pattern(1)
+        inner = self.atom(names="abcd") if self.chance(70) else self.pattern(1)
         return self.where(inner, inner.joined("", outer)) if self.chance(25) else inner
 
     def renamed(self, piece: Piece, kept: Collection[str]) -> str:
@@ -233,7 +242,7 @@ class PatternWriter:
 
     def limited(self, depth: int) -> Piece:
         piece = self.pattern(depth)
-        return piece.joined(f"({piece.text} within {self.duration()})")
+        return piece.joined(f"({piece.text} within {self.duration(2)})")
 
     def conditional(self, depth: int) -> Piece:
         piece = self.pattern(depth)
@@ -281,7 +290,16 @@ class PatternWriter:
 
     def simple_condition(self, scope: Piece) -> str:
         types = set(self.values(scope).values())
-        kinds = [getattr(self, f"{type_}_condition") for type_ in sorted(types & CONSTANTS.keys())]
+        by_type = {
+            "int": self.int_condition,
+            "float": self.float_condition,
+            "string": self.string_condition,
+            "bool": self.bool_condition,
+            DECIMAL: self.decimal_condition,
+            "timestamp": self.timestamp_condition,
+            "duration": self.duration_condition,
+        }
+        kinds = [by_type[type_] for type_ in sorted(types & by_type.keys())]
         if types:
             kinds.append(self.null_condition)
         if scope.labels:
@@ -320,6 +338,26 @@ class PatternWriter:
             [f"{x} = 'x'", f"{x} {self.comparison()} {y}", f"{x} like 'x%'", f"length({x}) > 0",
              f"{x} || {y} != 'xx'", f"upper({x}) = 'Y'"]
         )  # fmt: skip
+
+    def bool_condition(self, scope: Piece) -> str:
+        x, y = self.of_type(scope, "bool"), self.of_type(scope, "bool")
+        return self.choose([x, f"not {x}", f"{x} = {y}", f"({x} or {y})"])
+
+    def decimal_condition(self, scope: Piece) -> str:
+        x, y = self.of_type(scope, DECIMAL), self.of_type(scope, DECIMAL)
+        left = self.choose([x, f"{x} + {y}", f"{x} * 2", f"-{x}"])
+        return f"{left} {self.comparison()} {self.choose(['1', y, '0.5'])}"
+
+    def timestamp_condition(self, scope: Piece) -> str:
+        x, y = self.of_type(scope, "timestamp"), self.of_type(scope, "timestamp")
+        left = self.choose([x, f"{x} + {self.duration()}"])
+        right = self.choose([y, f"timestamp '{self.instant(self.upto(LATEST))}'"])
+        return f"{left} {self.comparison()} {right}"
+
+    def duration_condition(self, scope: Piece) -> str:
+        x, y = self.of_type(scope, "duration"), self.of_type(scope, "duration")
+        left = self.choose([x, f"{x} * 2", f"{x} + {y}", f"-{x}"])
+        return f"{left} {self.comparison()} {self.choose([y, self.duration()])}"
 
     def null_condition(self, scope: Piece) -> str:
         value = self.choose(list(self.values(scope)))

@@ -7,26 +7,42 @@ touch. Patterns are written by ``pattern_writer.py``; here are bodies, heads and
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 from notation import Written
-from oracle_values import NAN
-from pattern_writer import ALLEN, BASE, CONSTANTS, LATEST, TIMERS, UNITS, PatternWriter, Piece
+from oracle_values import NAN, instant
+from pattern_writer import (
+    ALLEN,
+    BASE,
+    CONSTANTS,
+    DECIMAL,
+    LATEST,
+    POOL,
+    TIMERS,
+    UNITS,
+    PatternWriter,
+    Piece,
+)
 
 VALUES: dict[str, list[Any]] = {
     "int": [1, 1, 2, 1, 2, None],
     "float": [0.5, 0.5, 1.0, 0.0, None, NAN, -0.0],
     "string": ["x", "x", "y", None],
+    "bool": [True, False, None],
+    DECIMAL: [Decimal("0.50"), Decimal("1.00"), None, Decimal("-0.25")],
 }
 
 
 class Example(NamedTuple):
-    """A program, its events, and an end of time or None."""
+    """A program, its events, an end of time or None, and the microseconds in its unit of time."""
 
     program: str
     events: tuple[Written, ...]
     until: int | None
+    unit: int
 
 
 class Writer(PatternWriter):
@@ -41,7 +57,7 @@ class Writer(PatternWriter):
     def pattern_body(self) -> Piece:
         body = self.pattern(3)
         if self.chance(25):
-            body = body.joined(f"{body.text} within {self.duration()}")
+            body = body.joined(f"{body.text} within {self.duration(2)}")
         return self.where(body, body) if self.chance(30) else body
 
     def conjunction(self) -> Piece:
@@ -56,7 +72,7 @@ class Writer(PatternWriter):
                 relation = self.choose(["before", self.choose(ALLEN)])
                 items.append(Piece(f"{labels[0]} {relation} {labels[1]}"))
             if self.chance(30):
-                items.append(Piece(f"{{{', '.join(labels)}}} within {self.duration(1)}"))
+                items.append(Piece(f"{{{', '.join(labels)}}} within {self.duration(2)}"))
         if self.chance(15):
             items.append(self.same_event_again(self.choose(labels)))
         for _ in range(self.choose([1, 0, 2, 1])):
@@ -127,7 +143,8 @@ class Writer(PatternWriter):
         return self.choose(values or [self.choose(CONSTANTS[type_])])
 
     def aggregating(self) -> str:
-        body = self.conjunction() if self.chance(80) else self.body()
+        self.budget = 4
+        body = self.choose([self.labelled_atom, self.labelled_atom, self.conjunction, self.body])()
         if not body.labels:
             return self.rule()
         terms = self.terms(body)[:1]
@@ -141,9 +158,9 @@ class Writer(PatternWriter):
             options = [self.aggregates(Piece("", own, pieces[0].labels), body)]
         for piece, aggregates in zip(pieces, options, strict=True):
             window = self.choose(list(body.labels))
-            if self.chance(75):
+            if self.chance(90):
                 of, window = window, self.fresh("w")
-                body.text += f", {window}: {self.choose(TIMERS[:4])}({of}, {self.duration(1)})"
+                body.text += f", {window}: {self.choose(TIMERS[:4])}({of}, {self.duration(3)})"
             body.text += f", while {window}: collect {piece.text}"
             terms += [self.choose(aggregates) for _ in range(self.upto(3, 1))]
         return self.head(self.fresh("r"), terms, body)
@@ -152,10 +169,10 @@ class Writer(PatternWriter):
         """What can be aggregated over what is collected, with its type; first, ``count()``."""
         options = [("count()", "int")]
         for value, type_ in self.values(inner).items():
-            if type_ in ("int", "float", "string", "timestamp", "duration"):
+            if type_ in POOL and type_ != "bool":
                 options += [(f"{f}({value})", type_) for f in ("min", "max", "first", "last")]
                 options += [(f"count({value})", "int"), (f"count(distinct {value})", "int")]
-                options += [(f"{f}({value})", f"list<{type_}>") for f in ("list",)]
+                options += [(f"list({value})", f"list<{type_}>")]
             if type_ in ("int", "float"):
                 options += [(f"sum({value})", type_), (f"avg({value})", "float")]
                 options += [(f"sum(distinct {value})", type_)]
@@ -177,7 +194,7 @@ class Writer(PatternWriter):
         pieces = [again, step] if self.chance(70) else [step, again]
         body = again.joined(f"({pieces[0].text} {operator} {pieces[1].text})", step)
         if self.chance(30):
-            body = body.joined(f"{body.text} within {self.duration(1)}")
+            body = body.joined(f"{body.text} within {self.duration(2)}")
         matching = [self.term_of_type(body, type_) for _, type_ in terms]
         return f"{text}\n{name}({', '.join(matching)}) <- {body.text};"
 
@@ -207,19 +224,30 @@ def examples(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Example:
     writer = Writer(draw)
     program = writer.program()
     unit = UNITS[writer.unit]
-    size = draw(st.sampled_from([12, 11, 10, 9, 12, 12, 3, 0]))
+    size = draw(st.sampled_from([16, 14, 12, 16, 18, 16, 14, 16, 5, 0]))
     events = draw(st.lists(events_(unit), min_size=size, max_size=size))
     if events and draw(st.booleans()):
         events.append(events[0])  # delivered twice
-    until = draw(st.sampled_from([None, 2 * LATEST, None, 3 * LATEST, None, LATEST, LATEST // 2]))
-    return Example(program, tuple(events), None if until is None else until * unit)
+    until = draw(st.sampled_from([None, 3, None, 3, None, 3, 2, 1, 0.5]))
+    return Example(
+        program, tuple(events), None if until is None else int(until * LATEST * unit), unit
+    )
 
 
 @st.composite
 def events_(draw: Callable[[st.SearchStrategy[Any]], Any], unit: int) -> Written:
     """An event; most are points."""
-    name = draw(st.sampled_from(list(BASE)))
-    values = tuple(draw(st.sampled_from(VALUES[type_])) for _, type_ in BASE[name])
+    name = draw(st.sampled_from("aaabbbcccdde"))
+    values = tuple(draw(values_(type_, unit)) for _, type_ in BASE[name])
     start = draw(st.integers(0, LATEST))
     length = draw(st.sampled_from([0, 2, 0, 1, 4, 0]))
     return Written(name, values, start * unit, (start + length) * unit)
+
+
+def values_(type_: str, unit: int) -> st.SearchStrategy[Any]:
+    """A value of a type, from few; times are near those of the events."""
+    if type_ == "timestamp":
+        return st.sampled_from([instant(time * unit) for time in (2, 4, 5)] + [None])
+    if type_ == "duration":
+        return st.sampled_from([timedelta(microseconds=time * unit) for time in (2, 1, 0)] + [None])
+    return st.sampled_from(VALUES[type_])

@@ -83,8 +83,8 @@ CASES = [
     ("p <- both(gate, gate, -1 s);", "-1 s", "cannot be negative", None),
     ("p <- anyone();", "anyone()", "needs at least one event", None),
     ("p <- order, while w: not shipped;", "w", "unknown label 'w'", "w: extend(o, 6h)"),
-    ("p <- w: gate seq (order, while w: not gate);", "while w: not gate", "inside another pattern",
-     "a rule of its own"),
+    ("p <- w: gate seq (order, while w: collect gate);", "while w: collect gate",
+     "inside another pattern", "a rule of its own"),
     # conditions among events, and events among conditions
     ("p <- not shipped, order;", "not shipped", "an absence needs the time", "not(c).[a, b]"),
     ("p <- order and not (shipped(x, _));", "not (shipped(x, _))", "needs the time", "while w"),

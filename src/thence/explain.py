@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from thence.engine.prepared import Prepared
 from thence.engine.program import Compiled, Stage
 from thence.lang.text import format_rule
-from thence.logic.bounds import UNBOUNDED
+from thence.logic.bounds import UNBOUNDED, Constraint
 from thence.logic.conjunct import (
     Column,
     Conjunct,
@@ -23,9 +23,8 @@ from thence.model.time import format_duration, format_timestamp
 
 def explain(compiled: Compiled) -> str:
     """Logical and physical plan of a program, its state bounds and partition keys."""
-    lines = ["inputs"]
-    for schema in compiled.checked.program.events:
-        lines.append(f"  {schema}{_kept(compiled, schema.name)}")
+    inputs = compiled.checked.program.events
+    lines = ["inputs", *(f"  {schema}{_kept(compiled, schema.name)}" for schema in inputs)]
     rules: dict[str, list[str]] = {}
     for rule in compiled.checked.program.rules:
         rules.setdefault(rule.event, []).append(format_rule(rule))
@@ -86,7 +85,7 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
     for link in conjunct.links:
         yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
     for constraint in rule.constraints:
-        yield f"    time:  {_constraint(conjunct, constraint.later, constraint.earlier, constraint.limit)}"
+        yield f"    time:  {_constraint(conjunct, constraint)}"
     for predicate in conjunct.predicates:
         yield f"    where: {_expr(conjunct, predicate)}"
     for window in conjunct.windows:
@@ -111,12 +110,13 @@ def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[s
     for name, expr in window.links:
         yield f"      equal: {use.label or use.event}.{name} = {_expr(conjunct, expr)}"
     for c in rule.reduced(window.constraints):
-        yield f"      time:  {_constraint(conjunct, c.later, c.earlier, c.limit)}"
+        yield f"      time:  {_constraint(conjunct, c)}"
     for predicate in window.predicates:
         yield f"      where: {_expr(conjunct, predicate)}"
 
 
-def _constraint(conjunct: Conjunct, later: int, earlier: int, limit: int) -> str:
+def _constraint(conjunct: Conjunct, constraint: Constraint) -> str:
+    later, earlier, limit = constraint.later, constraint.earlier, constraint.limit
     if later == 0:
         return f"{name_of_node(conjunct, earlier)} >= {format_timestamp(-limit)}"
     if earlier == 0:

@@ -9,6 +9,7 @@ from typing import Any
 from thence.engine.program import Compiled
 from thence.engine.state import NEVER, State
 from thence.engine.step import Options, step
+from thence.explain import explain
 from thence.io.ingest import read_events
 from thence.lang.heads import column_name_warnings
 from thence.lang.parser import parse_program
@@ -74,8 +75,6 @@ class Program:
 
     def explain(self) -> str:
         """The program as the engine sees it: joins, bounds, state and partition keys."""
-        from thence.explain import explain
-
         return explain(self._compiled)
 
     def run(
@@ -122,12 +121,13 @@ class Program:
                 raise InputError(f"the program derives no event '{name}'; it derives: {known}")
         return names
 
-    def _read(self, events: Any, lineage: bool) -> dict[str, Events]:
+    def _read(self, events: Any, whole: bool) -> dict[str, Events]:
+        """Events with the columns that rules read, or with all of them."""
         columns = self._compiled.columns
         schemas = {schema.name: schema for schema in self.events}
         # Events that no rule reads still tell how far time has come.
         read = {
-            name: schema.names if lineage else columns.get(name, frozenset())
+            name: schema.names if whole else columns.get(name, frozenset())
             for name, schema in schemas.items()
         }
         return read_events(events, schemas, None, read)

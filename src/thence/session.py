@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thence.engine.rows import concat, take
+from thence.engine.rows import concat, select, take
 from thence.engine.state import NEVER, State, fingerprint, restore, save
 from thence.engine.step import Options, step
 from thence.model.errors import InputError, StateError
@@ -47,7 +48,7 @@ class Session:
         if self._needs.unbounded and not allow_unbounded:
             raise StateError(
                 "this program's state has no bound, so it cannot run forever:\n"
-                + "\n".join(str(d) for d in self._needs.unbounded)
+                + "\n".join(str(replace(d, severity="error")) for d in self._needs.unbounded)
             )
         if state is not None:
             self._state, extra = restore(state, self._fingerprint)
@@ -65,14 +66,27 @@ class Session:
         Events that end at or before the horizon come too late: they change nothing, and go to
         :attr:`late`.
         """
-        found = self._program._read(events, self._options.lineage)
+        found = self._program._read(events, whole=True)
         for name in self._needs.instants:
             _refuse_intervals(name, found[name])
-        accepted = {name: self._on_time(name, batch) for name, batch in found.items()}
+        accepted, late = {}, {}
+        for name, batch in found.items():
+            missed = batch.end <= self._state.horizon
+            if missed.any():
+                late[name], batch = take(batch, missed), take(batch, ~missed)
+            accepted[name] = batch if self._options.lineage else self._narrow(name, batch)
         latest = max((int(e.end.max()) for e in accepted.values() if len(e)), default=NEVER)
         latest = max(latest, self._state.latest)
         horizon = latest - self._delay - 1 if latest > NEVER else NEVER
-        return self._step(accepted, horizon)
+        results = self._step(accepted, horizon)
+        self._keep_late(late)
+        return results
+
+    def _narrow(self, name: str, events: Events) -> Events:
+        """Events with only the columns that rules read."""
+        return select(
+            events, [c for c in events.columns if c in self._compiled.columns.get(name, ())]
+        )
 
     def advance(self, time: Any) -> Results:
         """Say that every event up to and including a time has been seen, with or without events."""
@@ -86,15 +100,11 @@ class Session:
         self._state, results = step(self._compiled, self._state, events, horizon, self._options)
         return Results(results)
 
-    def _on_time(self, name: str, events: Events) -> Events:
-        late = events.end <= self._state.horizon
-        if not late.any():
-            return events
-        self._late_counts[name] = self._late_counts.get(name, 0) + int(np.count_nonzero(late))
-        rejected = take(events, late)
-        parts = [self._late[name], rejected] if name in self._late else [rejected]
-        self._late[name] = concat(parts)
-        return take(events, ~late)
+    def _keep_late(self, late: Mapping[str, Events]) -> None:
+        for name, events in late.items():
+            self._late_counts[name] = self._late_counts.get(name, 0) + len(events)
+            known = [self._late[name]] if name in self._late else []
+            self._late[name] = concat([*known, events])
 
     @property
     def horizon(self) -> Any:

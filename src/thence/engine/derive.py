@@ -145,8 +145,8 @@ def _terms(
     for position, atom in enumerate(conjunct.positive):
         if len(sources.get("new", atom)) == 0:
             continue
-        which = {a: "old" for a in conjunct.positive[:position]}
-        which |= {a: "all" for a in (*conjunct.positive[position + 1 :], *windows)}
+        which = dict.fromkeys(conjunct.positive[:position], "old")
+        which |= dict.fromkeys((*conjunct.positive[position + 1 :], *windows), "all")
         which[atom] = "new"
         yield [sources.get(which[a], a) for a in range(len(conjunct.atoms))], gates, False
     if conjunct.gates and horizon.now > horizon.before:

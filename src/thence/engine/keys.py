@@ -108,8 +108,15 @@ def _nested_numbers(column: Any, join: bool) -> Numbered:
         if value is None and join:
             codes[position] = -1
         else:
-            codes[position] = seen.setdefault(repr(value), len(seen))
+            codes[position] = seen.setdefault(repr(_plain(value)), len(seen))
     return codes, len(seen)
+
+
+def _plain(value: Any) -> Any:
+    """A nested value in which -0.0 is 0.0."""
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def _view(column: Any) -> Codes:
@@ -125,10 +132,12 @@ def _dense(values: Codes, most: int) -> Numbered:
     size = high - low + 1
     if size <= most:
         return (values - low if low else values), size
-    return _renumber(values)
+    unique, inverse = np.unique(values, return_inverse=True)
+    return inverse.astype(np.int64), len(unique)
 
 
 def _renumber(codes: Codes) -> Numbered:
+    """The same codes, packed closely; what is missing (-1) stays so."""
     unique, inverse = np.unique(codes, return_inverse=True)
     if len(unique) and unique[0] < 0:
         return inverse.astype(np.int64) - 1, len(unique) - 1

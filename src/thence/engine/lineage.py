@@ -8,7 +8,9 @@ from the input; empty where it has none.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from thence.engine.keys import combine, identity_codes
 from thence.engine.match import Match
 from thence.engine.rows import concat, row_ids, take
 from thence.model.events import Events
+from thence.model.time import format_timestamp
 
 if TYPE_CHECKING:
     from thence.engine.collect import Collection
@@ -90,14 +93,37 @@ def _entries(
 
 def _base_texts(events: Events, event: str) -> list[str]:
     names = list(events.columns)
-    columns = [events.columns[name].to_pylist() for name in names]
+    columns = [_json_values(events.columns[name]) for name in names]
     return [
         json.dumps(
             [event, int(start), int(end), dict(zip(names, values, strict=True))],
-            default=str, ensure_ascii=False,
+            ensure_ascii=False,
         )
         for start, end, *values in zip(events.start, events.end, *columns, strict=True)
     ]  # fmt: skip
+
+
+def _json_values(column: Any) -> list[Any]:
+    """Values as JSON can hold them: times, decimals and numbers that are none as text, durations
+    as microseconds."""
+    kind = column.type
+    if pa.types.is_list(kind):
+        flat = iter(_json_values(column.flatten()))
+        sizes = pc.list_value_length(column).to_pylist()
+        return [None if size is None else list(islice(flat, size)) for size in sizes]
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        times = column.view(pa.int64()).to_pylist()
+        if pa.types.is_duration(kind):
+            return times  # type: ignore[no-any-return]
+        return [None if time is None else format_timestamp(time) for time in times]
+    values = column.to_pylist()
+    if pa.types.is_decimal(kind):
+        return [None if value is None else str(value) for value in values]
+    return [_shown(v) if isinstance(v, float) and not math.isfinite(v) else v for v in values]
+
+
+def _shown(value: float) -> str:
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
 def _grouped(owners: Index, labels: Any, bases: Any, count: int) -> Any:

@@ -71,7 +71,7 @@ class Prepared:
             later, a = self.base(constraint.later)
             earlier, b = self.base(constraint.earlier)
             limit = constraint.limit - a + b
-            if later == earlier and limit >= 0:
+            if limit >= 0 and (later == earlier or self._start_and_end(later, earlier)):
                 continue
             kept[later, earlier] = min(limit, kept.get((later, earlier), limit))
         return tuple(Constraint(x, y, c) for (x, y), c in kept.items())
@@ -81,12 +81,17 @@ class Prepared:
         if constraint.limit < 0:
             return False
         match self.conjunct.nodes[later], self.conjunct.nodes[earlier]:
-            case EndPoint(a, "start"), EndPoint(b, "end"):
-                return a == b
             case Extreme("earliest", parts), _ if earlier in parts:
                 return True
             case _, Extreme("latest", parts) if later in parts:
                 return True
+        return False
+
+    def _start_and_end(self, later: int, earlier: int) -> bool:
+        """Whether two nodes are the start and the end of one event, in this order."""
+        match self.conjunct.nodes[later], self.conjunct.nodes[earlier]:
+            case EndPoint(a, "start"), EndPoint(b, "end"):
+                return a == b
         return False
 
     def node_atoms(self, node: int) -> frozenset[int]:

@@ -5,23 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, match_lineage
 from thence.engine.match import Index, Match
 from thence.engine.rows import distinct, is_points, unique_by
 from thence.logic.conjunct import Column, EndPoint, NodeTime
-from thence.logic.expr import Aggregate
+from thence.logic.expr import Aggregate, Call
+from thence.model.errors import EvaluationError
 from thence.model.events import Events
+from thence.model.time import EARLIEST, LATEST, format_timestamp
 
 
 def interval(match: Match) -> tuple[Index, Index]:
     """Start and end of each row's result; one array for both where they cannot differ."""
     conjunct = match.prepared.conjunct
     start = match.time(conjunct.start)
-    if _one_point(match):
-        return start, start
-    return start, match.time(conjunct.end)
+    end = start if _one_point(match) else match.time(conjunct.end)
+    if len(start) and (start.min() < EARLIEST or end.max() > LATEST):
+        outside = start.min() if start.min() < EARLIEST else end.max()
+        raise EvaluationError(
+            f"a '{conjunct.event}' event would reach {format_timestamp(int(outside))}, which is "
+            "outside the years 1 to 9999"
+        )
+    return start, end
 
 
 def _one_point(match: Match) -> bool:
@@ -45,6 +53,15 @@ def head_column(match: Match, place: int) -> Any:
     column = evaluate(term, match.leaf, match.length)
     if kind is not None and pa.types.is_null(column.type):
         return pa.nulls(len(column), kind.arrow)
+    if pa.types.is_timestamp(column.type) and isinstance(term, Call):
+        reached = pc.min_max(column.view(pa.int64()))
+        low, high = reached["min"].as_py(), reached["max"].as_py()
+        if low is not None and (low < EARLIEST or high > LATEST):
+            outside = format_timestamp(low if low < EARLIEST else high)
+            raise EvaluationError(
+                f"column '{conjunct.columns[place]}' of '{conjunct.event}' would be {outside}, "
+                "which is outside the years 1 to 9999"
+            )
     return column
 
 

@@ -11,8 +11,9 @@ Times = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
 Index = npt.NDArray[np.int64]
 
-CHUNK = 4_000_000
-"""How many candidate pairs are looked at in one go: enough to amortise, small enough to hold."""
+CHUNK = 1 << 18
+"""How many candidate pairs are looked at in one go: enough to amortise the calls, few enough that
+intermediate arrays stay in the cache and the allocator hands the same memory out again."""
 
 _LARGEST = 2**62
 
@@ -27,11 +28,12 @@ class TimeIndex:
     [[0], [2]]
     """
 
-    __slots__ = ("_levels", "_low", "_order", "_sorted", "_width")
+    __slots__ = ("_codes", "_levels", "_low", "_order", "_sorted", "_width")
 
     def __init__(self, times: Times, codes: Codes | None, groups: int) -> None:
         order: Index | None = None
         self._levels: Times | None = None
+        self._codes: Codes | None = None
         if codes is not None and len(codes) and codes.min() < 0:
             order = np.flatnonzero(codes >= 0)
             times, codes = times[order], codes[order]
@@ -41,10 +43,13 @@ class TimeIndex:
             keys = times
         else:
             if groups * width >= _LARGEST:
-                # Too wide for one number: ranks in place of times.
+                # Too wide for one number: ranks in place of times, and of codes if need be.
                 self._levels = np.unique(times)
                 times = np.searchsorted(self._levels, times)
                 self._low, width = 0, len(self._levels) + 3
+            if groups * width >= _LARGEST:
+                self._codes = np.unique(codes)
+                codes = np.searchsorted(self._codes, codes)
             keys = codes * width + (times - (self._low - 1))
         self._width = width
         if len(keys) > 1 and not (keys[1:] >= keys[:-1]).all():
@@ -80,6 +85,8 @@ class TimeIndex:
             first = np.broadcast_to(np.asarray(first, dtype=np.int64), (count,))
             last = np.broadcast_to(np.asarray(last, dtype=np.int64), (count,))
             return first, np.maximum(last, first)
+        if self._codes is not None:
+            codes = _positions(self._codes, codes)
         base = codes * self._width
         first = np.searchsorted(self._sorted, base + self._offset(low, "left", 0), "left")
         top = self._width - 1
@@ -98,6 +105,14 @@ class TimeIndex:
             ranks = np.searchsorted(self._levels, bound, "left" if side == "left" else "right")
             bound = ranks if side == "left" else ranks - 1
         return np.clip(bound - (self._low - 1), 0, self._width - 1)
+
+
+def _positions(sorted_values: Codes, values: Codes) -> Codes:
+    """Where values stand in a sorted array of different ones; -1 where they do not."""
+    if len(sorted_values) == 0:
+        return np.full(len(values), -1, dtype=np.int64)
+    found = np.minimum(np.searchsorted(sorted_values, values), len(sorted_values) - 1)
+    return np.where(sorted_values[found] == values, found, -1)
 
 
 def expand(first: Index, last: Index) -> Iterator[tuple[Index, Index]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thence.engine.derive import Horizon, Inputs, derive
-from thence.engine.lineage import merged, with_more_lineage
+from thence.engine.lineage import LINEAGE, merged, with_more_lineage
 from thence.engine.program import Compiled, Stage
 from thence.engine.rows import concat, distinct, take
 from thence.engine.state import State, empty_events
@@ -101,8 +101,14 @@ def _run_stage(
         new = {name: _none_of(events) for name, events in old.items()} | found
         before = moment.now
         for name, events in found.items():
-            total[name] = concat([total[name], events])
-            known[name] = concat([known[name], events]) if name in known else events
+            total[name] = _together(total[name], events)
+            known[name] = _together(known[name], events) if name in known else events
+
+
+def _together(known: Events, found: Events) -> Events:
+    """Rounds of a recursion together; with lineage, a later round may know more of an event."""
+    both = concat([known, found])
+    return merged(both) if LINEAGE in both.columns else both
 
 
 def _none_of(events: Events) -> Events:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.io.values import EXACT_FLOAT, TIME_MAX, TIME_MIN, to_instant, to_value
+from thence.io.values import EXACT_FLOAT, to_instant, to_value
 from thence.model.errors import InputError
 from thence.model.events import Times
+from thence.model.time import EARLIEST, LATEST
 from thence.model.types import Type
 
 Rows = npt.NDArray[np.int64]
@@ -229,8 +230,8 @@ def _within_range(array: pa.Array, declared: Type, name: str, place: Place) -> p
 
 
 def _check_range(times: Times, name: str, place: Place) -> None:
-    if len(times) and (times.min() < TIME_MIN or times.max() > TIME_MAX):
-        position = int(np.flatnonzero((times < TIME_MIN) | (times > TIME_MAX))[0])
+    if len(times) and (times.min() < EARLIEST or times.max() > LATEST):
+        position = int(np.flatnonzero((times < EARLIEST) | (times > LATEST))[0])
         reason = f"{int(times[position])} microseconds is outside the years 1 to 9999"
         raise place.error(name, position, int(times[position]), reason)
 

@@ -122,7 +122,7 @@ class _Reader:
         else:
             hint = " Call its collect() first." if hasattr(value, "collect") else ""
             raise InputError(
-                f"{label}: a {type(value).__name__} is not a table.{hint} A table is {_TABLES}."
+                f"{label}: this {type(value).__name__} is not a table.{hint} A table is {_TABLES}."
             )
 
     def _columns(self) -> dict[str, set[Type]]:

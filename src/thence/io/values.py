@@ -17,14 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from thence.model.time import parse_duration, parse_timestamp
+from thence.model.time import EARLIEST, LATEST, parse_duration, parse_timestamp
 from thence.model.types import Type
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 EXACT_FLOAT = 2**53
-# Years 1 to 9999, which is what a Python datetime and every file format can show.
-TIME_MIN, TIME_MAX = -62_135_596_800_000_000, 253_402_300_799_999_999
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -180,7 +177,7 @@ def _timestamp(value: Any, declared: Type | None, text: bool) -> int:
         if _INTEGER.fullmatch(stripped):
             if not text:
                 raise ValueError("text must be a date and time such as 2026-01-01T06:00:00Z")
-            micros = int(stripped) if len(stripped) < 40 else TIME_MAX + 1
+            micros = int(stripped) if len(stripped) < 40 else LATEST + 1
         elif _FINE_FRACTION.search(stripped):
             raise ValueError("it is finer than a microsecond; round it first")
         else:
@@ -199,7 +196,7 @@ def _timestamp(value: Any, declared: Type | None, text: bool) -> int:
             f"it is {_kind(value)} where a time is asked for: "
             "a timestamp, ISO text, or int microseconds"
         )
-    if not TIME_MIN <= micros <= TIME_MAX:
+    if not EARLIEST <= micros <= LATEST:
         raise ValueError("it is outside the years 1 to 9999")
     return micros
 

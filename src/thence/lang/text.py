@@ -135,9 +135,9 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
     known = columns or {}
     match pattern:
         case Within(inner, limit):
-            return f"{format_pattern(inner, known)} within {format_duration(limit)}"
+            return f"{_suffixed(inner, known)} within {format_duration(limit)}"
         case Where(inner, condition):
-            return f"{format_pattern(inner, known)} where {format_expr(condition)}"
+            return f"{_suffixed(inner, known)} where {format_expr(condition)}"
         case Seq(parts):
             return " seq ".join([_operand(part, known) for part in parts])
         case Or(parts):
@@ -145,6 +145,8 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
         case And(parts):
             if all(isinstance(part, Ref) for part in parts):
                 return "{" + ", ".join([_operand(part, known) for part in parts]) + "}"
+            if _has_while(pattern):
+                return ", ".join([format_pattern(part, known) for part in parts])
             return " and ".join([_operand(part, known) for part in parts])
         case Par(left, right):
             return f"{_operand(left, known)} par {_operand(right, known)}"
@@ -153,6 +155,16 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
         case While(window, mode, inner):
             return f"while {quoted(window)}: {mode} {_operand(inner, known)}"
     return _operand(pattern, known)
+
+
+def _has_while(pattern: Pattern) -> bool:
+    """Whether a pattern is a conjunction that must be written with commas."""
+    return isinstance(pattern, And) and any(isinstance(part, While) for part in pattern.parts)
+
+
+def _suffixed(pattern: Pattern, known: Columns) -> str:
+    """A pattern as text that `within`, `where` or a comma can follow."""
+    return _operand(pattern, known) if _has_while(pattern) else format_pattern(pattern, known)
 
 
 def _operand(pattern: Pattern, known: Columns) -> str:
@@ -165,18 +177,18 @@ def _operand(pattern: Pattern, known: Columns) -> str:
         case Label(name, inner):
             return f"{quoted(name)}: {_operand(inner, known)}"
         case Not(absent, first, last):
-            outside = f"{format_pattern(first, known)}, {format_pattern(last, known)}"
-            return f"not({format_pattern(absent, known)}).[{outside}]"
+            outside = f"{_suffixed(first, known)}, {_suffixed(last, known)}"
+            return f"not({_suffixed(absent, known)}).[{outside}]"
         case At(time):
             return f"at '{format_timestamp(time)}'"
         case Timer():
             name, duration = written(pattern)
             return f"{name}({quoted(pattern.of)}, {format_duration(duration)})"
         case SemanticWindow(operator, left, right, limit):
-            sides = f"{format_pattern(left, known)}, {format_pattern(right, known)}"
+            sides = f"{_suffixed(left, known)}, {_suffixed(right, known)}"
             return f"{operator}({sides}, {format_duration(limit)})"
         case AnyOne(parts):
-            return f"anyone({', '.join([format_pattern(part, known) for part in parts])})"
+            return f"anyone({', '.join([_suffixed(part, known) for part in parts])})"
     return f"({format_pattern(pattern, known)})"
 
 

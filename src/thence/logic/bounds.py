@@ -60,6 +60,13 @@ class Bounds:
         """Whether ``t_later - t_earlier`` has an upper bound."""
         return self[later, earlier] < UNBOUNDED
 
+    def grown(self, size: int) -> Bounds:
+        """The same bounds with more time points, of which nothing is known."""
+        known = len(self.matrix)
+        matrix = _unconstrained(size)
+        matrix[:known, :known] = self.matrix
+        return Bounds(matrix)
+
     def with_constraints(self, constraints: Sequence[Constraint]) -> Bounds:
         """These bounds and some more, closed again.
 
@@ -85,15 +92,18 @@ def _tighten(matrix: Matrix, constraint: Constraint) -> None:
 
 def close(size: int, constraints: Sequence[Constraint]) -> Bounds:
     """The closure of constraints over ``size`` time points."""
+    return Bounds(_unconstrained(size)).with_constraints(constraints)
+
+
+def _unconstrained(size: int) -> Matrix:
     matrix = np.full((size, size), UNBOUNDED, dtype=np.int64)
     np.fill_diagonal(matrix, 0)
-    return Bounds(matrix).with_constraints(constraints)
+    return matrix
 
 
 def first_conflict(size: int, constraints: Sequence[Constraint]) -> Constraint | None:
     """The first constraint that cannot hold together with those before it, if there is one."""
-    matrix = np.full((size, size), UNBOUNDED, dtype=np.int64)
-    np.fill_diagonal(matrix, 0)
+    matrix = _unconstrained(size)
     for constraint in constraints:
         _tighten(matrix, constraint)
         if matrix[constraint.later, constraint.later] < 0:

@@ -64,8 +64,7 @@ class Normaliser:
         windows = Windows(body, bounds, self.schemas, self.auxiliary.append, self.fresh)
         uses = [use for window in body.windows for use in windows.uses(window)]
         terms = tuple(_head_value(body, t.value, windows.collected) for t in rule.terms)
-        # Windows and the head may add nodes; the match's bounds say nothing about a window's.
-        bounds = close_with_extremes(close(len(body.nodes), body.constraints), body.nodes)
+        bounds = windows.match_bounds()
         links, left = _links(body, predicates, self.schemas)
         return Conjunct(
             event=rule.event,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from thence.logic.alternatives import alternatives
 from thence.logic.body import Body, Window
-from thence.logic.bounds import UNBOUNDED, Bounds, Constraint, close
+from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import Column, EndPoint, NodeTime, WindowUse
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
 from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within, walk
@@ -38,8 +38,20 @@ class Windows:
         self.schemas = schemas
         self.add_rule = add_rule
         self.fresh = fresh
+        self.settled = len(body.constraints)
+        """How many of the body's constraints the bounds hold already."""
         self.collected: dict[str, Expr] = {}
         """What the head's aggregates can read: names inside ``collect``."""
+
+    def match_bounds(self) -> Bounds:
+        """The closed bounds of the match over all nodes there are by now: windows and the head
+        may add some, but say nothing about the others."""
+        fresh = self.body.constraints[self.settled :]
+        if fresh or len(self.bounds.matrix) < len(self.body.nodes):
+            grown = self.bounds.grown(len(self.body.nodes)).with_constraints(fresh)
+            self.bounds = close_with_extremes(grown, self.body.nodes)
+            self.settled = len(self.body.constraints)
+        return self.bounds
 
     def uses(self, window: Window) -> list[WindowUse]:
         """The searches that a window amounts to; none where nothing can lie inside it."""
@@ -65,8 +77,8 @@ class Windows:
         predicates += tested
         if window.mode == "collect":
             self.collected.update(local)
-        everything = [*self.body.constraints, *constraints]
-        closed = close_with_extremes(close(len(self.body.nodes), everything), self.body.nodes)
+        closed = self.match_bounds().with_constraints(constraints)
+        closed = close_with_extremes(closed, self.body.nodes)
         if not closed.satisfiable:
             if window.mode == "absent":
                 # Nothing can lie in the window, so it is empty: there is nothing to look for.
@@ -160,24 +172,26 @@ class Windows:
             for part in parts
         ]
         columns = dict.fromkeys(column for terms in handed for column, _ in terms)
+        uneven = any(len(terms) < len(columns) for terms in handed)
         for part, terms in zip(parts, handed, strict=True):
             body = part if limit >= UNBOUNDED else Within(part, max(limit, 0))
-            heads = self.heads(pattern, columns, dict(terms))
+            heads = self.heads(pattern, columns, dict(terms), uneven)
             rule = self.body.rule
             self.add_rule(Rule(name, heads, body, rule.span, rule.head_span))
         values = {column: value for terms in handed for column, value in terms}
         return Atom(name, tuple((column, _outside(value)) for column, value in values.items()))
 
     def heads(
-        self, pattern: Pattern, columns: Iterable[str], terms: Mapping[str, Expr]
+        self, pattern: Pattern, columns: Iterable[str], terms: Mapping[str, Expr], uneven: bool
     ) -> tuple[HeadTerm, ...]:
-        """Head terms for all columns. One that an alternative does not bind is null there, and a
-        further column says which it binds, so that its occurrences stay apart from others'."""
+        """Head terms for all columns. One that an alternative does not bind is null there; where
+        alternatives bind unlike columns, a further one says which, so that their occurrences stay
+        apart."""
         heads = [
             HeadTerm(column, terms.get(column) or Const(None, self.type_of(pattern, column)))
             for column in columns
         ]
-        if not all(column in terms for column in columns):
+        if uneven:
             heads.append(HeadTerm("#bound", Const(",".join(terms), STRING)))
         return tuple(heads)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from thence.model.time import format_duration
 from thence.model.types import Type
 
 RESERVED_ATTRIBUTES = frozenset(
@@ -34,7 +35,9 @@ class EventSchema:
     """How long such an event lasts at most, in microseconds, where the program says so."""
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(f'{a.name} {a.type}' for a in self.attributes)})"
+        attributes = ", ".join(f"{a.name} {a.type}" for a in self.attributes)
+        limit = "" if self.longest is None else f" within {format_duration(self.longest)}"
+        return f"{self.name}({attributes}){limit}"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -64,8 +64,12 @@ class Source:
         # A very long line is cut around the place that matters.
         left = max(0, column - 1 - 60)
         shown = text[left : left + 120]
-        pad = "".join("\t" if c == "\t" else " " for c in text[left : column - 1])
         width = min(width, max(1, len(shown) - (column - 1 - left)))
+        pad = "".join("\t" if c == "\t" else " " for c in text[left : column - 1])
+        if left + 120 < len(text):
+            shown += " …"
+        if left:
+            shown, pad = "… " + shown, "  " + pad
         gutter = f"  {number} | "
         blank = " " * (len(gutter) - 2) + "| "
         return f"{gutter}{shown}\n{blank}{pad}{'^' * width}"

@@ -17,6 +17,9 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 WEEK = 7 * DAY
 
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The years 1 to 9999, which is what a Python datetime and every file format can show."""
+
 _SPELLINGS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (MICROSECOND, ("us", "µs", "μs", "microsecond", "microseconds")),
     (MILLISECOND, ("ms", "millisecond", "milliseconds")),

@@ -7,9 +7,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-Kind = Literal[
-    "int", "float", "bool", "string", "timestamp", "duration", "decimal", "list", "null"
-]
+Kind = Literal["int", "float", "bool", "string", "timestamp", "duration", "decimal", "list", "null"]
 
 
 @dataclass(frozen=True, slots=True)

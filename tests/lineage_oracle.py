@@ -1,0 +1,120 @@
+"""Which base events stand behind each result, by brute force: the oracle's matches, followed down
+to the events that they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from notation import Written
+from oracle import components, consequences, occurrences
+from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_asserted
+from oracle_values import canonical
+
+from thence.lang.parser import parse_program
+from thence.logic.expr import Aggregate
+from thence.logic.ops import Rule
+from thence.model.source import Source
+
+
+class Entry(NamedTuple):
+    """A base event, and the label it has in the rule that reads it."""
+
+    label: str | None
+    event: str
+    values: tuple[Any, ...]
+    start: int
+    end: int
+
+
+Lineages = dict[str, dict[tuple[tuple[Any, ...], int, int], frozenset[Entry]]]
+
+
+def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:
+    """For every derived event, the base events of all its derivations together."""
+    program = parse_program(Source(text))
+    names = {schema.name: schema.names for schema in program.events}
+    for rule in reversed(program.rules):
+        names[rule.event] = tuple(term.name for term in rule.terms)
+    known: dict[str, set[Event]] = {name: set() for name in names}
+    for event in events:
+        at = Interval(event.start, event.end)
+        known[event.type].add(Event(event.type, canonical(event.values), at))
+    horizon = until if until is not None else max((e.end for e in events), default=None)
+    history = History(known, names, horizon)
+    behind: dict[Event, frozenset[Entry]] = {}
+    for component in components(program.rules):
+        rules = [rule for rule in program.rules if rule.event in component]
+        while sum(grow(rule, history, behind) for rule in rules):
+            pass
+    found: Lineages = {rule.event: {} for rule in program.rules}
+    for event, entries in behind.items():
+        found[event.type][event.values, *event.at] = entries
+    return found
+
+
+def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) -> bool:
+    """Add what a rule derives, and from what, to what is known; whether anything is new."""
+    found: dict[Event, set[Entry]] = {}
+    aggregates = any(isinstance(term.value, Aggregate) for term in rule.terms)
+    for event, scopes in groups(rule, history, aggregates):
+        entries = found.setdefault(event, set())
+        for scope, chosen in scopes:
+            entries |= base_events(chosen, behind)
+            for members in scope.collected.values() if aggregates else ():
+                for _, member, _ in members:
+                    entries |= base_events(member, behind)
+    more = False
+    for event, entries in found.items():
+        history.events[rule.event].add(event)
+        if event not in behind or not entries <= behind[event]:
+            behind[event] = behind.get(event, frozenset()) | entries
+            more = True
+    return more
+
+
+Group = tuple[Event, list[tuple[Scope, Pattern]]]
+
+
+def groups(rule: Rule, history: History, aggregates: bool) -> list[Group]:
+    """The events that a rule derives, each with the matches that give it."""
+    horizon = history.horizon
+    plain: dict[tuple[Any, ...], list[tuple[Scope, Pattern]]] = {}
+    for scope, chosen, at in occurrences(rule.body, Scope(history)):
+        gates = [*scope.gates, at.end] if aggregates else scope.gates
+        if all(horizon is not None and gate <= horizon for gate in gates):
+            values = tuple(
+                None if isinstance(term.value, Aggregate) else scope.value(term.value)
+                for term in rule.terms
+            )
+            plain.setdefault((at, values), []).append((scope, chosen))
+    found = []
+    places = [i for i, term in enumerate(rule.terms) if not isinstance(term.value, Aggregate)]
+    for event in consequences(rule, history):
+        for (at, values), scopes in plain.items():
+            if at == event.at and all(canonical_equal(values[i], event.values[i]) for i in places):
+                found.append((event, scopes))
+    return found
+
+
+def canonical_equal(a: Any, b: Any) -> bool:
+    return a is b or a == b
+
+
+def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[Entry]:
+    """The base events of a match: the chosen ones, or what stands behind them."""
+    found: set[Entry] = set()
+    labels: dict[int, str] = {}
+    for node in walk_asserted(chosen):
+        if isinstance(node, Label):
+            inner = node.pattern
+            while isinstance(inner, Label):
+                inner = inner.pattern
+            labels.setdefault(id(inner), node.name)
+        elif isinstance(node, Chosen):
+            event = node.event
+            if event in behind:
+                found |= behind[event]
+            else:
+                found.add(Entry(labels.get(id(node)), event.type, event.values, *event.at))
+    return found
