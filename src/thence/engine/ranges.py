@@ -15,6 +15,9 @@ CHUNK = 1 << 18
 """How many candidate pairs are looked at in one go: enough to amortise the calls, few enough that
 intermediate arrays stay in the cache and the allocator hands the same memory out again."""
 
+CACHED = 1 << 17
+"""Beyond this many rows an index falls out of the cache, and probes are worth sorting first."""
+
 _LARGEST = 2**62
 
 
@@ -30,13 +33,17 @@ class TimeIndex:
 
     __slots__ = ("_codes", "_levels", "_low", "_order", "_sorted", "_width")
 
-    def __init__(self, times: Times, codes: Codes | None, groups: int) -> None:
-        order: Index | None = None
+    def __init__(
+        self, times: Times, codes: Codes | None, groups: int, rows: Index | None = None
+    ) -> None:
+        """Index rows by times and codes; ``rows`` are their numbers, where not 0, 1, 2, …"""
+        order: Index | None = rows
         self._levels: Times | None = None
         self._codes: Codes | None = None
         if codes is not None and len(codes) and codes.min() < 0:
-            order = np.flatnonzero(codes >= 0)
-            times, codes = times[order], codes[order]
+            known = np.flatnonzero(codes >= 0)
+            times, codes = times[known], codes[known]
+            order = known if order is None else order[known]
         self._low = int(times.min()) if len(times) else 0
         width = (int(times.max()) - self._low if len(times) else 0) + 3
         if codes is None:
@@ -52,8 +59,8 @@ class TimeIndex:
                 codes = np.searchsorted(self._codes, codes)
             keys = codes * width + (times - (self._low - 1))
         self._width = width
-        if len(keys) > 1 and not (keys[1:] >= keys[:-1]).all():
-            permutation = np.argsort(keys, kind="stable")
+        if not _ascending(keys):
+            permutation = key_order(codes, groups, times, keys)
             keys = keys[permutation]
             order = permutation if order is None else order[permutation]
         self._sorted = keys
@@ -88,9 +95,16 @@ class TimeIndex:
         if self._codes is not None:
             codes = _positions(self._codes, codes)
         base = codes * self._width
-        first = np.searchsorted(self._sorted, base + self._offset(low, "left", 0), "left")
-        top = self._width - 1
-        last = np.searchsorted(self._sorted, base + self._offset(high, "right", top), "right")
+        lows = base + self._offset(low, "left", 0)
+        highs = base + self._offset(high, "right", self._width - 1)
+        order = _near_order(lows) if len(self._sorted) > CACHED < len(lows) else None
+        if order is None:
+            first = np.searchsorted(self._sorted, lows, "left")
+            last = np.searchsorted(self._sorted, highs, "right")
+        else:
+            first, last = np.empty_like(lows), np.empty_like(lows)
+            first[order] = np.searchsorted(self._sorted, lows[order], "left")
+            last[order] = np.searchsorted(self._sorted, highs[order], "right")
         last = np.maximum(last, first)
         unknown = codes < 0
         if unknown.any():
@@ -105,6 +119,27 @@ class TimeIndex:
             ranks = np.searchsorted(self._levels, bound, "left" if side == "left" else "right")
             bound = ranks if side == "left" else ranks - 1
         return np.clip(bound - (self._low - 1), 0, self._width - 1)
+
+
+def _near_order(probes: Codes) -> Index | None:
+    """An order in which probes walk through an index from left to right; None if they do so."""
+    return None if _ascending(probes) else np.argsort(probes)
+
+
+def _ascending(values: Codes) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def key_order(codes: Codes | None, groups: int, times: Times, keys: Codes | None = None) -> Index:
+    """The order of rows by (code, time). Rows that come in order of time, as events mostly do,
+    need sorting by code alone, and few codes sort by their digits in linear time."""
+    if codes is None:
+        return np.argsort(times, kind="stable")
+    if groups <= 1 << 16 and _ascending(times):
+        return np.argsort(codes.astype(np.uint16), kind="stable")
+    if keys is None:
+        return np.lexsort((times, codes))
+    return np.argsort(keys, kind="stable")
 
 
 def _positions(sorted_values: Codes, values: Codes) -> Codes:

@@ -21,6 +21,9 @@ from thence.logic.expr import Call, Expr
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
+FEW = 16
+"""Probes are few where the rows to search are this many times as many."""
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -66,7 +69,6 @@ def search(
     if not points and _width(bounds, use.end, bound) < _width(bounds, use.start, bound):
         node = use.end
     times = rel.start if node == use.start else rel.end
-    index = TimeIndex(times, None if key is None else key.rows, 1 if key is None else key.groups)
     exact = frozenset((use.start, use.end) if points else (node,))
     asked = {
         other
@@ -75,9 +77,29 @@ def search(
         for other in (other, *_aliases(match, other))
     }
     low, high = _range(match, node, bound, bounds, times, asked)
-    codes = None if key is None else key.probes
-    first, last = index.find(codes, low, high, match.length)
+    codes, groups = (None, 1) if key is None else (key.rows, key.groups)
+    within = None
+    if match.length * FEW < len(times):
+        within = _semi_join(times, low, high, key)
+        times, codes = times[within], None if codes is None else codes[within]
+    index = TimeIndex(times, codes, groups, within)
+    first, last = index.find(None if key is None else key.probes, low, high, match.length)
     return Candidates(index, first, last, exact)
+
+
+def _semi_join(
+    times: Index, low: Index | int | None, high: Index | int | None, key: Key | None
+) -> Index:
+    """The rows that some probe can meet: for few probes, what is left is worth sorting, the whole
+    relation is not."""
+    mask = np.ones(len(times), dtype=np.bool_)
+    if low is not None:
+        mask &= times >= np.min(low)
+    if high is not None:
+        mask &= times <= np.max(high)
+    if key is not None:
+        mask &= np.isin(key.rows, key.probes)
+    return np.flatnonzero(mask)
 
 
 def _partner(constraint: Constraint, exact: frozenset[int]) -> frozenset[int]:

@@ -83,8 +83,8 @@ def save(state: State, program: str, extra: Mapping[str, Any]) -> bytes:
         }
     ).encode()
     payload = b"".join(payloads)
-    digest = hashlib.sha256(header + payload).digest()
-    return _MAGIC + struct.pack(">I", len(header)) + header + payload + digest
+    body = struct.pack(">I", len(header)) + header + payload
+    return _MAGIC + body + hashlib.sha256(body).digest()
 
 
 def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
@@ -94,12 +94,18 @@ def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
     data = bytes(data)
     if not data.startswith(_MAGIC) or len(data) < len(_MAGIC) + 36:
         raise StateError("this is not saved state of a Thence session")
-    begin = len(_MAGIC) + 4
-    (length,) = struct.unpack(">I", data[len(_MAGIC) : begin])
-    body, digest = data[begin:-32], data[-32:]
-    if len(body) < length or hashlib.sha256(body).digest() != digest:
+    body, digest = data[len(_MAGIC) : -32], data[-32:]
+    if hashlib.sha256(body).digest() != digest:
         raise StateError("the saved state is damaged or cut short: it fails its checksum")
-    header = json.loads(body[:length])
+    try:
+        return _decoded(body, program)
+    except (KeyError, TypeError, ValueError, struct.error, pa.ArrowException) as problem:
+        raise StateError(f"the saved state is damaged: {problem!r}") from None
+
+
+def _decoded(body: bytes, program: str) -> tuple[State, dict[str, Any]]:
+    (length,) = struct.unpack(">I", body[:4])
+    header = json.loads(body[4 : 4 + length])
     if header["version"] != VERSION:
         raise StateError(
             f"the saved state has format version {header['version']}; this version of Thence "
@@ -111,13 +117,13 @@ def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
             "saved from, or begin a new session"
         )
     parts: dict[str, dict[str, Events]] = {"events": {}, "emitted": {}, "waiting": {}}
-    offset = length
+    offset = 4 + length
     for table in header["tables"]:
         chunk = body[offset : offset + table["bytes"]]
         offset += table["bytes"]
         parts[table["part"]][table["event"]] = _from_bytes(chunk)
-    state = State(header["horizon"], header["latest"], **parts)
-    return state, header["extra"]
+    state = State(int(header["horizon"]), int(header["latest"]), **parts)
+    return state, dict(header["extra"])
 
 
 def _table_bytes(events: Events) -> bytes:
