@@ -384,3 +384,15 @@ def test_help_comes_at_once_because_nothing_heavy_is_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
+
+
+def test_a_file_without_any_declared_event_is_warned_of(
+    thence: Command, rules: Path, tmp_path: Path
+) -> None:
+    misspelt = tmp_path / "events.csv"
+    misspelt.write_text("type,id,qty,time\nordr,a,1,2026-01-01T00:00:00Z\n")
+    done = thence("run", rules, "--events", misspelt)
+    assert done.code == 0
+    assert done.out == ""
+    assert "no row is an event that the program declares" in done.err
+    assert "Did you mean 'order'?" in done.err

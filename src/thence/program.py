@@ -89,7 +89,7 @@ class Program:
         base events behind each result. ``emit`` limits what is given back to some names.
         """
         wanted = self._emitted(emit)
-        found = self._read(events, lineage)
+        found = self._read(events, lineage, warn=True)
         horizon = _horizon(until, found)
         _, results = step(self._compiled, State(), found, horizon, Options(lineage))
         return Results({name: results[name] for name in wanted})
@@ -121,7 +121,7 @@ class Program:
                 raise InputError(f"the program derives no event '{name}'; it derives: {known}")
         return names
 
-    def _read(self, events: Any, whole: bool) -> dict[str, Events]:
+    def _read(self, events: Any, whole: bool, warn: bool = False) -> dict[str, Events]:
         """Events with the columns that rules read, or with all of them."""
         columns = self._compiled.columns
         schemas = {schema.name: schema for schema in self.events}
@@ -130,7 +130,7 @@ class Program:
             name: schema.names if whole else columns.get(name, frozenset())
             for name, schema in schemas.items()
         }
-        return read_events(events, schemas, None, read)
+        return read_events(events, schemas, None, read, warn)
 
 
 def _horizon(until: Any, events: dict[str, Events]) -> int:

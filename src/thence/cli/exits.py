@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -52,6 +53,19 @@ def told() -> Iterator[None]:
     except KeyboardInterrupt:
         _say("interrupted", prefix="")
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def warnings_said() -> Iterator[None]:
+    """Show what is worth a warning as a message, once the block is done."""
+    from thence.model.errors import InputWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", InputWarning)
+        yield
+    for warning in caught:
+        _say(str(warning.message), prefix="warning: ")
 
 
 def refuse(message: str) -> typer.Exit:

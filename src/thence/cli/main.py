@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
-from thence.cli.exits import FOUND, PROGRAM, refuse, told
+from thence.cli.exits import FOUND, PROGRAM, refuse, told, warnings_said
 
 app = typer.Typer(
     name="thence",
@@ -159,7 +159,7 @@ def run(
             known = ", ".join(names)
             raise refuse(f"CSV on standard output is one event's: add --emit, one of {known}.")
         sources = parse_sources(events)
-        with progress(sources, visible=sys.stderr.isatty()):
+        with warnings_said(), progress(sources, visible=sys.stderr.isatty()):
             results = program.run(sources, until=horizon, lineage=lineage, emit=names)
         if out is None:
             _print(results, format, limit)

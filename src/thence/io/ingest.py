@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -25,7 +26,7 @@ from thence.io.frames import (
 from thence.io.intervals import read_intervals
 from thence.io.progress import file_was_read
 from thence.io.split import rows_by_name
-from thence.model.errors import InputError
+from thence.model.errors import InputError, InputWarning
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 from thence.model.types import Type
@@ -42,12 +43,14 @@ def read_events(
     schemas: Mapping[str, EventSchema],
     needed: Collection[str] | None = None,
     columns: Mapping[str, Collection[str]] | None = None,
+    warn: bool = False,
 ) -> dict[str, Events]:
     """The events of each needed type, with the needed attributes, in the types declared.
 
     ``events`` is a mapping from event name to table, or one table with a column ``type``. Every
     needed name is in the answer; one of which there are no events has no rows. ``columns`` names
-    the attributes that are read; an event that it leaves out is read for its times alone.
+    the attributes that are read; an event that it leaves out is read for its times alone. Rows of
+    types that are not declared are left out; ``warn`` warns of a table that has no others.
 
     >>> from thence.model.schema import Attribute
     >>> from thence.model.types import INT
@@ -61,7 +64,7 @@ def read_events(
         name: tuple(a for a in schemas[name].names if columns is None or a in columns.get(name, ()))
         for name in names
     }
-    reader = _Reader(schemas, wanted)
+    reader = _Reader(schemas, wanted, warn)
     parts: dict[str, list[Events]] = {name: [] for name in names}
     for name, part in reader.read(events):
         parts[name].append(part)
@@ -74,6 +77,7 @@ class _Reader:
 
     schemas: Mapping[str, EventSchema]
     wanted: Mapping[str, tuple[str, ...]]
+    warn: bool
 
     def read(self, events: Any) -> Iterator[tuple[str, Events]]:
         if isinstance(events, Mapping) and not self._is_table(events):
@@ -145,10 +149,25 @@ class _Reader:
             else:
                 raise self._untyped(frame, names)
             return
-        for name, rows in self._rows(frame).items():
+        found = self._rows(frame)
+        if self.warn and frame.rows and not any(len(rows) for rows in found.values()):
+            warnings.warn(self._nothing_declared(frame), InputWarning, stacklevel=2)
+        for name, rows in found.items():
             if len(rows):
                 whole = len(rows) == frame.rows
                 yield from self._read_one(frame, name, None if whole else rows)
+
+    def _nothing_declared(self, frame: Frame) -> str:
+        column = frame.column("type", None)
+        types = column if isinstance(column, list) else column.unique().to_pylist()
+        have = list(dict.fromkeys(map(str, types)))
+        shown = ", ".join(f"'{name}'" for name in have[:6]) + (", …" if len(have) > 6 else "")
+        known = ", ".join(f"'{name}'" for name in self.schemas) or "none"
+        close = next((hint for name in have if (hint := _nearest(name, self.schemas))), "")
+        return (
+            f"{frame.label}: no row is an event that the program declares.{close} Its types are: "
+            f"{shown}. Declared events are: {known}."
+        )
 
     def _untyped(self, frame: Frame, names: Collection[str]) -> InputError:
         have = ", ".join(f"'{n}'" for n in names)

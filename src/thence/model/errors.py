@@ -80,6 +80,10 @@ class InputError(ThenceError):
     """Events, files or arguments that do not fit: says which column, row or path, and why."""
 
 
+class InputWarning(UserWarning):
+    """Events that can be read, but are hardly what was meant."""
+
+
 class EvaluationError(ThenceError):
     """A value that cannot be computed while events are processed, such as an overflow."""
 
