@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,13 @@ class Program:
         return explain(self._compiled)
 
     def run(
-        self, events: Any, until: Any = None, *, lineage: bool = False, emit: Any = None
+        self,
+        events: Any,
+        until: Any = None,
+        *,
+        lineage: bool = False,
+        emit: Any = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Results:
         """Find every derived event in the given events.
 
@@ -87,11 +94,15 @@ class Program:
         ``.parquet``, ``.csv`` or ``.jsonl``. ``until`` is the time up to which everything has
         been seen; without it, the latest event time. ``lineage`` adds a column that names the
         base events behind each result. ``emit`` limits what is given back to some names.
+        ``progress`` is called with how many stages of the program are done, and how many there
+        are.
         """
         wanted = self._emitted(emit)
         found = self._read(events, lineage, warn=True)
         horizon = _horizon(until, found)
-        _, results = step(self._compiled, State(), found, horizon, Options(lineage))
+        _, results = step(
+            self._compiled, State(), found, horizon, Options(lineage, progress=progress)
+        )
         return Results({name: results[name] for name in wanted})
 
     def session(

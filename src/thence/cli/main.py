@@ -159,8 +159,10 @@ def run(
             known = ", ".join(names)
             raise refuse(f"CSV on standard output is one event's: add --emit, one of {known}.")
         sources = parse_sources(events)
-        with warnings_said(), progress(sources, visible=sys.stderr.isatty()):
-            results = program.run(sources, until=horizon, lineage=lineage, emit=names)
+        with warnings_said(), progress(sources, visible=sys.stderr.isatty()) as stages:
+            results = program.run(
+                sources, until=horizon, lineage=lineage, emit=names, progress=stages
+            )
         if out is None:
             _print(results, format, limit)
         else:

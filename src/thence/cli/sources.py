@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,11 +44,15 @@ def paths_in(sources: Sources) -> list[str]:
     return [path for paths in sources.values() for path in paths]
 
 
+Stages = Callable[[int, int], None]
+"""Told how many stages of a program are done, and how many there are."""
+
+
 @contextmanager
-def progress(sources: Sources, visible: bool) -> Iterator[None]:
-    """Show on standard error how much has been read, and then that the rules run."""
+def progress(sources: Sources, visible: bool) -> Iterator[Stages | None]:
+    """Show on standard error how much has been read, and then how far the rules have come."""
     if not visible:
-        yield
+        yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -77,7 +81,12 @@ def progress(sources: Sources, visible: bool) -> Iterator[None]:
             bar.advance(reading, file.stat().st_size)
             if unread == 0:
                 bar.update(reading, visible=False)
-                bar.add_task("running rules", total=None)
+                bar.update(running, visible=True)
+
+        running = bar.add_task("running rules", total=None, visible=False)
+
+        def stage(done: int, count: int) -> None:
+            bar.update(running, completed=done, total=count)
 
         with watching(advance):
-            yield
+            yield stage

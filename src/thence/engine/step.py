@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,8 @@ class Options:
 
     lineage: bool = False
     retention: Mapping[str, Retention] | None = None
+    progress: Callable[[int, int], None] | None = None
+    """Called after each stage with how many are done, and how many there are."""
 
 
 def step(
@@ -44,8 +46,10 @@ def step(
     }
     inputs = Inputs(old, new)
     moment = Horizon(state.horizon, max(horizon, state.horizon))
-    for stage in compiled.stages:
+    for number, stage in enumerate(compiled.stages, 1):
         new.update(_run_stage(compiled, stage, inputs, state, moment, options))
+        if options.progress is not None:
+            options.progress(number, len(compiled.stages))
     latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
     results = {name: new[name] for name in compiled.public}
     if options.retention is None:
