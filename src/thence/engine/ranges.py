@@ -97,7 +97,7 @@ class TimeIndex:
         base = codes * self._width
         lows = base + self._offset(low, "left", 0)
         highs = base + self._offset(high, "right", self._width - 1)
-        order = _near_order(lows) if len(self._sorted) > CACHED < len(lows) else None
+        order = _near_order(lows, codes) if len(self._sorted) > CACHED < len(lows) else None
         if order is None:
             first = np.searchsorted(self._sorted, lows, "left")
             last = np.searchsorted(self._sorted, highs, "right")
@@ -121,9 +121,14 @@ class TimeIndex:
         return np.clip(bound - (self._low - 1), 0, self._width - 1)
 
 
-def _near_order(probes: Codes) -> Index | None:
-    """An order in which probes walk through an index from left to right; None if they do so."""
-    return None if _ascending(probes) else np.argsort(probes)
+def _near_order(probes: Codes, codes: Codes) -> Index | None:
+    """An order in which probes walk through an index from left to right, more or less; None if
+    they do so already. By key is near enough, and quick where keys are few."""
+    if _ascending(probes):
+        return None
+    if codes.min() >= 0 and codes.max() < 1 << 16:
+        return np.argsort(codes.astype(np.uint16), kind="stable")
+    return np.argsort(probes)
 
 
 def _ascending(values: Codes) -> bool:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match
-from thence.engine.rows import row_ids
+from thence.engine.rows import unique_by
 from thence.engine.windows import WindowSearch
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
@@ -38,7 +38,7 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> Events | 
     if len(rel) == 0:
         return None
     search = WindowSearch(match, windows[0])
-    if not search.exact or len(np.unique(row_ids(rel))) < len(rel):
+    if not search.exact or not unique_by(rel, rel.columns, start=True, end=True):
         return None
     # Rows of a match in the order of their groups: each is a group of its own.
     rows = np.empty(match.length, dtype=np.int64)

@@ -93,9 +93,11 @@ class Normaliser:
             if conflict is not None and conflict.span == NOWHERE:
                 # An inner pattern that its window has no room for: it never occurs, no more.
                 return bounds
+            event = body.rule.event
+            whole = "this inner pattern" if event.startswith("#") else f"the rule for '{event}'"
             raise self.refuse(
                 conflict.span if conflict else body.rule.span,
-                f"this can never hold together with the rest of the rule for '{body.rule.event}'",
+                f"this can never hold together with the rest of {whole}",
                 "no event times satisfy all its temporal conditions: remove or turn round one of "
                 "them",
             )
