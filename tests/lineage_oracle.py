@@ -107,10 +107,7 @@ def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[E
     labels: dict[int, str] = {}
     for node in walk_asserted(chosen):
         if isinstance(node, Label):
-            inner = node.pattern
-            while isinstance(inner, Label):
-                inner = inner.pattern
-            labels.setdefault(id(inner), node.name)
+            labels[id(node.pattern)] = node.name
         elif isinstance(node, Chosen):
             event = node.event
             if event in behind:

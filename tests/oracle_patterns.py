@@ -177,15 +177,20 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
     """The scope that the choices give inside another one; None if they disagree."""
     scope = Scope(outer.history, dict(outer.variables), dict(outer.labels))
     nodes = list(walk_asserted(chosen))
+    named = {id(bare(node.pattern)): node.name for node in nodes if isinstance(node, Label)}
+    bound_by: dict[str, tuple[Any, str]] = {}
     for node in nodes:
         if isinstance(node, Chosen):
             for name, term in node.atom.args:
                 if isinstance(term, Var):
                     value = scope.history.attribute(node.event, name)
-                    if term.name in scope.variables:
+                    # One attribute of one event, under one label written twice, binds once.
+                    origin = (named.get(id(node), id(node)), name)
+                    if term.name in scope.variables and bound_by.get(term.name) != origin:
                         if equal(scope.variables[term.name], value) is not True:
                             return None
                     scope.variables[term.name] = value
+                    bound_by[term.name] = origin
         elif isinstance(node, Label):
             scope.labels.setdefault(node.name, (node.pattern, scope))
     conditions = [c for node in nodes if isinstance(node, Where) for c in conjuncts(node.condition)]

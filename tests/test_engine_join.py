@@ -10,14 +10,14 @@ from itertools import permutations
 from typing import Any
 
 import pytest
-from hosts import batch, oracle
-from hypothesis import given, note, reject
+from hosts import oracle, rows_of, tables
+from hypothesis import given, note, reject, settings
 from hypothesis import strategies as st
 from notation import Written
 from strategies import Example, examples
 
 import thence
-from thence.engine import derive, join, ranges
+from thence.engine import derive, join, ranges, search
 from thence.engine.join import _Join
 
 KINDS = "abcd"
@@ -31,10 +31,14 @@ COMPARISONS = ("<=", "<", "=", ">=", ">")
 
 @contextmanager
 def varied(
-    order: random.Random | None = None, keep_all: bool = False, chunk: int | None = None
+    order: random.Random | None = None,
+    keep_all: bool = False,
+    chunk: int | None = None,
+    cached: int | None = None,
+    few: int | None = None,
 ) -> Iterator[None]:
-    """Make joins bind their atoms in a random order, keep what they would drop, or look at few
-    candidates at a time."""
+    """Make joins bind their atoms in a random order, keep what they would drop, look at few
+    candidates at a time, or take even small tables for large ones and few probes for many."""
     with pytest.MonkeyPatch.context() as patch:
         if order is not None:
             patch.setattr(_Join, "run", lambda self: in_order(self, order))
@@ -42,6 +46,11 @@ def varied(
             patch.setattr(derive, "join", keeping_all)
         if chunk is not None:
             patch.setattr(ranges, "CHUNK", chunk)
+        if cached is not None:
+            patch.setattr(ranges, "CACHED", cached)
+            patch.setattr(join, "CACHED", cached)
+        if few is not None:
+            patch.setattr(search, "FEW", few)
         yield
 
 
@@ -111,48 +120,61 @@ def happenings(draw: Any) -> list[Written]:
     return [happening() for _ in range(draw(st.integers(4, 14)))]
 
 
-def compiled(text: str) -> None:
-    """On to the next example if a program is refused; test_generated.py says when it may be."""
+def compiled(text: str) -> thence.Program:
+    """The program; on to the next example if it is refused (test_generated.py says when it may)."""
     note(text)
     try:
-        thence.compile(text)
+        return thence.compile(text)
     except thence.CheckError:
         reject()
+
+
+VARIATIONS: list[dict[str, Any]] = [
+    {"keep_all": True},
+    {"chunk": 2},
+    {"cached": 0},
+    {"cached": 2},
+    {"few": 0},
+    {"few": 10**9},
+    {"few": 0, "cached": 1, "chunk": 3, "keep_all": True},
+]
 
 
 @given(conjunctions(), happenings(), st.integers(0, 2**16))
 def test_any_order_of_atoms_gives_what_the_oracle_gives(
     text: str, events: list[Written], seed: int
 ) -> None:
-    compiled(text)
+    program = compiled(text)
     expected = oracle(text, events, 20)
-    assert batch(text, events, 20) == expected
+    given_ = tables(text, events)
+    assert rows_of(program.run(given_, until=20)) == expected
     for number in range(3):
         with varied(order=random.Random(seed + number)):
-            assert batch(text, events, 20) == expected
+            assert rows_of(program.run(given_, until=20)) == expected
 
 
-@given(conjunctions(), happenings())
-def test_dropping_what_cannot_matter_changes_nothing(text: str, events: list[Written]) -> None:
-    compiled(text)
-    with varied(keep_all=True):
-        everything = batch(text, events, 20)
-    assert batch(text, events, 20) == everything
+@given(conjunctions(), happenings(), st.sampled_from(VARIATIONS))
+def test_no_way_of_joining_changes_an_answer(
+    text: str, events: list[Written], variation: dict[str, Any]
+) -> None:
+    program = compiled(text)
+    given_ = tables(text, events)
+    with varied(**variation):
+        found = rows_of(program.run(given_, until=20))
+    assert found == rows_of(program.run(given_, until=20))
 
 
 @given(examples(), st.integers(0, 2**16))
+@settings(max_examples=settings().max_examples // 3)
 def test_programs_of_many_rules_do_not_depend_on_how_they_are_joined(
     example: Example, seed: int
 ) -> None:
-    compiled(example.program)
-    given_ = example.program, example.events, example.until
-    expected = batch(*given_)
-    with varied(order=random.Random(seed)):
-        assert batch(*given_) == expected
-    with varied(keep_all=True):
-        assert batch(*given_) == expected
-    with varied(chunk=2):
-        assert batch(*given_) == expected
+    program = compiled(example.program)
+    events = tables(example.program, example.events)
+    expected = rows_of(program.run(events, until=example.until))
+    for variation in ({"order": random.Random(seed)}, *VARIATIONS):
+        with varied(**variation):
+            assert rows_of(program.run(events, until=example.until)) == expected, variation
 
 
 # --- one order after another, for the usual shapes ------------------------------------------------
@@ -177,9 +199,10 @@ def test_every_order_of_three_atoms(shape: str) -> None:
     ]
     expected = oracle(text, events, 40)
     assert expected["r"]
+    program, given_ = thence.compile(text), tables(text, events)
     for order in permutations(range(4)):
         with varied(order=Sorted(order)):
-            assert batch(text, events, 40) == expected
+            assert rows_of(program.run(given_, until=40)) == expected
 
 
 class Sorted(random.Random):
@@ -196,6 +219,17 @@ class Sorted(random.Random):
         x.sort(key=self.order.index)
 
 
+def test_a_bound_that_only_the_absent_event_implies_is_checked_as_well() -> None:
+    """n at l, and at most 5 s after k, implies that l is at most 5 s after k; which it is not."""
+    text = (
+        "event k(); event l(); event m(); event n(); r() <- w: (k: k() seq m: m()), l: l(), "
+        "l during w, while w: not (n: n() where n.start = l.start and n.start <= k.start + 5 s);"
+    )
+    times = {"k": 0, "l": 10, "n": 10, "m": 20}
+    events = {name: [{"time": time * 1_000_000}] for name, time in times.items()}
+    assert thence.compile(text).run(events).count("r") == 1
+
+
 # --- how much is looked at ------------------------------------------------------------------------
 
 
@@ -209,8 +243,6 @@ def candidates(text: str, events: dict[str, Any]) -> int:
         for probes, positions in expand(first, last):
             looked_at += len(probes)
             yield probes, positions
-
-    from thence.engine import search
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "expand", counting)

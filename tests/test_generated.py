@@ -10,9 +10,21 @@ import re
 from collections import Counter
 
 import pytest
-from hosts import MICROSECOND, Results, batch, collect, in_a_session, oracle, rows_of, tables
+from hosts import (
+    MICROSECOND,
+    Results,
+    arrivals,
+    batch,
+    collect,
+    cuts,
+    in_a_session,
+    oracle,
+    rows_of,
+    tables,
+)
 from hypothesis import given, note, reject
 from hypothesis import strategies as st
+from notation import Written
 from strategies import LATEST, Example, examples
 
 import thence
@@ -59,6 +71,19 @@ def test_batch(example: Example) -> None:
     assert batch(*example[:3]) == oracle(*example[:3])
 
 
+@given(examples(), st.sampled_from([0, 10**9]))
+def test_batch_on_the_paths_for_large_inputs(example: Example, few: int) -> None:
+    """With its thresholds made tiny, the engine treats a few events like millions."""
+    accepted(example)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("thence.engine.ranges.CHUNK", 2)
+        patch.setattr("thence.engine.ranges.CACHED", 2)
+        patch.setattr("thence.engine.join.CACHED", 2)
+        patch.setattr("thence.engine.search.FEW", few)
+        found = batch(*example[:3])
+    assert found == oracle(*example[:3])
+
+
 @given(examples(), seeds)
 def test_micro_batches_cut_anywhere_and_out_of_order(example: Example, seed: int) -> None:
     accepted(example)
@@ -86,6 +111,38 @@ def test_a_session_advanced_to_a_horizon_equals_a_batch_until_then(
     for horizon in sorted(horizons):
         collect(found, rows_of(session.advance(horizon * unit)))
         assert found == oracle(example.program, example.events, horizon * unit)
+
+
+@given(examples(), seeds)
+def test_late_events_are_counted_and_change_nothing(example: Example, seed: int) -> None:
+    program, chance = accepted(example), random.Random(seed)
+    delay = chance.choice([0, 1, 2, 4]) * example.unit * MICROSECOND
+    session = program.session(max_delay=delay, allow_unbounded=True)
+    found: Results = {}
+    in_time: list[Written] = []
+    for part in cuts(chance.sample(example.events, len(example.events)), chance):
+        horizon = session.horizon
+        in_time += [event for event in part if horizon is None or event.end > horizon]
+        collect(found, rows_of(session.push(tables(example.program, part))))
+    collect(found, rows_of(session.finish()))
+    assert session.late_count == len(example.events) - len(in_time)
+    assert found == oracle(example.program, in_time, None)
+
+
+@given(examples(), seeds)
+def test_a_session_that_forgets_what_it_no_longer_needs(example: Example, seed: int) -> None:
+    """Where state has a bound, events are dropped as soon as nothing can need them any more."""
+    program, chance = accepted(example), random.Random(seed)
+    instants = [event._replace(end=event.start) for event in example.events]
+    try:
+        session = program.session()
+    except thence.StateError:
+        return
+    found: Results = {}
+    for part in cuts(arrivals(instants, 0, chance), chance):
+        collect(found, rows_of(session.push(tables(example.program, part))))
+    collect(found, rows_of(session.finish()))
+    assert found == oracle(example.program, instants, None)
 
 
 def test_few_programs_are_refused() -> None:

@@ -256,8 +256,8 @@ def test_any_bytes_are_refused_clearly(data: bytes) -> None:
 def sealed(header: Any, payload: bytes = b"") -> bytes:
     """Bytes with a right checksum, around any header."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    body = text + payload
-    return b"THENCE-STATE\n" + struct.pack(">I", len(text)) + body + sha256(body).digest()
+    body = struct.pack(">I", len(text)) + text + payload
+    return b"THENCE-STATE\n" + body + sha256(body).digest()
 
 
 def parts_of(data: bytes) -> tuple[dict[str, Any], bytes]:

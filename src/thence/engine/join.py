@@ -8,7 +8,7 @@ That keeps the work near events plus results, whatever the window.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
 from thence.engine.ranges import CACHED, key_order
 from thence.engine.rows import is_points
-from thence.engine.search import Key, holds, search
+from thence.engine.search import Candidates, Key, holds, length_classes, search, unsettled
 from thence.logic.bounds import Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Expr
@@ -110,8 +110,7 @@ class _Join:
         rows = self.by_key(atom, np.flatnonzero(keep))
         self.take_atom(atom)
         match = Match(self.prepared, self.rels, len(rows), {atom: rows})
-        due = self.due_constraints(frozenset(), frozenset())
-        mask = holds(match, due, self.due_predicates())
+        mask = holds(match, self.due_constraints(), self.due_predicates())
         return match if mask is None else match.where(mask)
 
     def by_key(self, atom: int, rows: Index) -> Index:
@@ -165,28 +164,45 @@ class _Join:
 
     def step(self, match: Match, atom: int) -> Match:
         """Bind one more atom."""
-        candidates = search(
-            match, atom, self.nodes, self.bounds, self.constraints, self.key(match, atom)
-        )
+        searches = list(self.searches(match, atom))
         witness = self.witness(atom)
         bound_before = list(self.bound)
         settled = self.available()
         self.take_atom(atom)
-        constraints = self.due_constraints(candidates.exact, settled)
+        due = self.due_constraints()
         predicates = self.due_predicates()
         parts = []
-        for probes, rows in candidates.pairs():
-            longer = match.extend(probes, atom, rows)
-            mask = holds(longer, constraints, predicates)
-            if mask is not None:
-                kept = np.flatnonzero(mask)
-                longer = match.extend(probes[kept], atom, rows[kept])
-                probes = probes[kept]
-            if longer.length:
-                parts.append(self.witnesses(longer, atom, probes, witness))
+        for candidates in searches:
+            constraints = unsettled(due, candidates.exact, settled)
+            for probes, rows in candidates.pairs():
+                longer = match.extend(probes, atom, rows)
+                mask = holds(longer, constraints, predicates)
+                if mask is not None:
+                    kept = np.flatnonzero(mask)
+                    longer = match.extend(probes[kept], atom, rows[kept])
+                    probes = probes[kept]
+                if longer.length:
+                    parts.append(self.witnesses(longer, atom, probes, witness))
         if not parts:
             return Match(self.prepared, self.rels, 0, {})
         return concat_matches(parts, [*bound_before, atom])
+
+    def searches(self, match: Match, atom: int) -> Iterator[Candidates]:
+        """The searches for an atom's rows: one, or one for each class of lengths."""
+        key = self.key(match, atom)
+        rel, use = self.rels[atom], self.prepared.uses[atom]
+        classes = length_classes(rel)
+        if not classes:
+            yield search(match, atom, self.nodes, self.bounds, self.constraints, key)
+        for rows in classes:
+            lengths = rel.end[rows] - rel.start[rows]
+            bounds = self.bounds.with_constraints(
+                [
+                    Constraint(use.end, use.start, int(lengths.max())),
+                    Constraint(use.start, use.end, -int(lengths.min())),
+                ]
+            )
+            yield search(match, atom, self.nodes, bounds, self.constraints, key, rows)
 
     def key(self, match: Match, atom: int) -> Key | None:
         """Codes of the columns that must be equal, for the match and for the atom's rows."""
@@ -223,17 +239,14 @@ class _Join:
         ends = (node for atom in self.bound for node in self.ends(atom))
         return frozenset((EPOCH, *self.nodes, *ends))
 
-    def due_constraints(self, exact: frozenset[int], settled: frozenset[int]) -> list[Constraint]:
-        """Constraints whose nodes now all have times, less those that the range search has
-        settled: between an ``exact`` node of the new atom and a node that had a time before."""
+    def due_constraints(self) -> list[Constraint]:
+        """Constraints whose nodes now all have times; the others stay open."""
         available = self.available()
-        due, open_ = [], []
+        due: list[Constraint] = []
+        open_: list[Constraint] = []
         for constraint in self.constraints:
-            pair = {constraint.later, constraint.earlier}
-            if not pair <= available:
-                open_.append(constraint)
-            elif not (pair & exact and pair - exact <= settled and pair - exact):
-                due.append(constraint)
+            known = constraint.later in available and constraint.earlier in available
+            (due if known else open_).append(constraint)
         self.constraints = open_
         return due
 

@@ -17,9 +17,16 @@ from thence.engine.rows import is_points
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Call, Expr
+from thence.model.events import Events
 
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+CLASSED = 256
+"""A relation with fewer rows is searched as one, however much their lengths differ."""
+
+SKEWED = 8
+"""Lengths differ much where the longest is this many times the mean."""
 
 FEW = 16
 """Probes are few where the rows to search are this many times as many."""
@@ -56,12 +63,14 @@ def search(
     bounds: Bounds,
     constraints: Sequence[Constraint],
     key: Key | None,
+    within: Index | None = None,
 ) -> Candidates:
     """Rows of an atom's relation with an equal key, inside the range that the bounds allow.
 
     ``bound`` are the nodes that have times in ``match``; the range is over the atom's start or
     its end, whichever the bounds hold tighter. It settles the ``constraints`` between that node
-    and the bound ones, and uses what else the bounds imply to be narrower.
+    and the bound ones, and uses what else the bounds imply to be narrower. ``within`` are the rows
+    to search, where not all of them.
     """
     use, rel = match.prepared.uses[atom], match.rels[atom]
     points = is_points(rel)
@@ -78,13 +87,29 @@ def search(
     }
     low, high = _range(match, node, bound, bounds, times, asked)
     codes, groups = (None, 1) if key is None else (key.rows, key.groups)
-    within = None
     if match.length * FEW < len(times):
-        within = _semi_join(times, low, high, key)
+        met = _semi_join(times, low, high, key)
+        within = met if within is None else np.intersect1d(met, within, assume_unique=True)
+    if within is not None:
         times, codes = times[within], None if codes is None else codes[within]
     index = TimeIndex(times, codes, groups, within)
     first, last = index.find(None if key is None else key.probes, low, high, match.length)
     return Candidates(index, first, last, exact)
+
+
+def length_classes(rel: Events) -> list[Index]:
+    """Rows by how long they last, where that differs much; otherwise none.
+
+    A search for intervals that reach into another must look back as far as the longest one. Were
+    all searched together, a single long interval would make every search a long one.
+    """
+    if is_points(rel) or len(rel) < CLASSED:
+        return []
+    lengths = rel.end - rel.start
+    if int(lengths.max()) <= SKEWED * (float(lengths.mean()) + 1):
+        return []
+    classes = np.log2(lengths + 1.0).astype(np.int64) // 3
+    return [np.flatnonzero(classes == number) for number in np.unique(classes)]
 
 
 def _semi_join(
@@ -162,6 +187,20 @@ def _tightest(
         if k in asked or not any(direct(m) + between(m, k) <= direct(k) for m in kept):
             kept.append(k)
     return kept
+
+
+def unsettled(
+    constraints: Sequence[Constraint], exact: frozenset[int], bound: frozenset[int]
+) -> list[Constraint]:
+    """Constraints less those that a range search has settled: between one of its ``exact`` nodes
+    and a node that had a time before."""
+    left = []
+    for constraint in constraints:
+        pair = {constraint.later, constraint.earlier}
+        other = pair - exact
+        if not (pair & exact and other and other <= bound):
+            left.append(constraint)
+    return left
 
 
 def holds(

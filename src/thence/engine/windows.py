@@ -16,7 +16,7 @@ from thence.engine.keys import combine, join_codes
 from thence.engine.match import Match
 from thence.engine.prepared import Prepared
 from thence.engine.rows import is_points
-from thence.engine.search import Candidates, Key, holds, search
+from thence.engine.search import Candidates, Key, holds, search, unsettled
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Column, WindowUse
 from thence.logic.expr import Call, Expr
@@ -58,17 +58,7 @@ class WindowSearch:
         ]
         asked = prepared.reduced(window.constraints)
         self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, self.key())
-        settled = {EPOCH, *nodes}
-        exact = self.candidates.exact
-        self.constraints = [
-            c
-            for c in asked
-            if not (
-                {c.later, c.earlier} & exact
-                and {c.later, c.earlier} - exact
-                and {c.later, c.earlier} - exact <= settled
-            )
-        ]
+        self.constraints = unsettled(asked, self.candidates.exact, frozenset((EPOCH, *nodes)))
 
     @property
     def exact(self) -> bool:
