@@ -99,7 +99,7 @@ def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
         raise StateError("the saved state is damaged or cut short: it fails its checksum")
     try:
         return _decoded(body, program)
-    except (KeyError, TypeError, ValueError, struct.error, pa.ArrowException) as problem:
+    except (KeyError, TypeError, ValueError, OSError, struct.error, pa.ArrowException) as problem:
         raise StateError(f"the saved state is damaged: {problem!r}") from None
 
 
