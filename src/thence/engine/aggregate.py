@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.functions.values import to_float
 from thence.engine.keys import combine, identity_codes
 from thence.engine.lineage import without_lineage
 from thence.engine.rows import concat, row_ids
@@ -18,11 +19,6 @@ from thence.model.errors import EvaluationError
 from thence.model.events import Events
 
 Index = npt.NDArray[np.int64]
-
-_ARROW_NAME = {
-    "sum": "sum", "avg": "mean", "min": "min", "max": "max", "first": "first", "last": "last",
-    "list": "list",
-}  # fmt: skip
 
 
 def collection_order(relations: Sequence[Events]) -> Index:
@@ -115,27 +111,43 @@ def _spread(call: Aggregate, groups: Index, values: Any, count: int) -> Any:
     kind = values.type
     if pa.types.is_duration(kind):
         values = values.view(pa.int64())
-    summed = call.function == "sum" and pa.types.is_integer(values.type)
-    averaged = call.function == "avg" and not pa.types.is_floating(values.type)
-    if summed and _may_overflow(values):
-        values = values.cast(pa.decimal128(38, 0))
-    elif averaged:
-        values = values.cast(pa.float64())
-    table = pa.table({"g": groups, "v": values})
-    done = table.group_by("g", use_threads=False).aggregate([("v", _ARROW_NAME[call.function])])
-    result = done.column(f"v_{_ARROW_NAME[call.function]}").combine_chunks()
-    if summed and pa.types.is_decimal(result.type):
-        try:
-            result = result.cast(pa.int64())
-        except pa.ArrowInvalid:
-            raise EvaluationError("sum overflows the range of int (64 bits)") from None
+    if extreme:
+        found, result = _grouped(groups, values, call.function)
+    else:
+        found, result = _grouped(groups, _summable(values), "sum")
+        if call.function == "avg":
+            counts = np.bincount(groups, minlength=count)[found]
+            result = pc.divide(to_float(result), pa.array(counts.astype(np.float64)))
+            result = pc.round(result).cast(pa.int64()) if pa.types.is_duration(kind) else result
+        elif pa.types.is_integer(values.type):
+            result = _as_int(result)
     if pa.types.is_duration(kind):
-        if pa.types.is_floating(result.type):
-            result = pc.round(result).cast(pa.int64())
-        result = result.cast(pa.int64()).view(kind)
-    elif pa.types.is_decimal(kind) and call.function == "sum":
-        result = result.cast(pa.decimal128(38, kind.scale))
-    return _at(done.column("g").to_numpy(), result, count)
+        result = result.view(kind)
+    return _at(found, result, count)
+
+
+def _grouped(groups: Index, values: Any, function: str) -> tuple[Index, Any]:
+    """The groups that occur, and Arrow's aggregate for each."""
+    table = pa.table({"g": groups, "v": values})
+    done = table.group_by("g", use_threads=False).aggregate([("v", function)])
+    return done.column("g").to_numpy(), done.column(f"v_{function}").combine_chunks()
+
+
+def _summable(values: Any) -> Any:
+    """Values in a type in which their sum is exact: ints that may overflow as decimals."""
+    kind = values.type
+    if pa.types.is_decimal(kind):
+        return values.cast(pa.decimal128(38, kind.scale))
+    if pa.types.is_integer(kind) and _may_overflow(values):
+        return values.cast(pa.decimal128(38, 0))
+    return values
+
+
+def _as_int(sums: Any) -> Any:
+    try:
+        return sums.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise EvaluationError("sum overflows the range of int (64 bits)") from None
 
 
 def _may_overflow(values: Any) -> bool:

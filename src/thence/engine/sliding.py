@@ -81,6 +81,8 @@ def _totals(
     if not pa.types.is_integer(values.type):
         # Differences of running totals of floats would round otherwise than their sums.
         return None
+    if len(values) == 0:
+        return pa.nulls(len(first), pa.int64() if term.function == "sum" else pa.float64())
     numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
     low, high = int(numbers.min()), int(numbers.max())
     if max(-low, high) * len(numbers) >= 2**62:

@@ -101,7 +101,9 @@ def close_with_extremes(bounds: Bounds, nodes: Sequence[Node]) -> Bounds:
     """Add what follows from an extreme being one of its parts: the latest of some times is at
     most as far from anything as the farthest of them."""
     extremes = [(i, node) for i, node in enumerate(nodes) if isinstance(node, Extreme)]
-    while True:
+    # Each round is sound, and the last ones gain little: where a pattern is on the verge of being
+    # impossible, rounds could go on microsecond by microsecond.
+    for _ in range(len(extremes) + 2):
         implied = []
         for index, node in extremes:
             for other in range(len(nodes)):
@@ -114,5 +116,6 @@ def close_with_extremes(bounds: Bounds, nodes: Sequence[Node]) -> Bounds:
                 if limit < min(bounds[later, earlier], UNBOUNDED):
                     implied.append(Constraint(later, earlier, limit))
         if not implied or not bounds.satisfiable:
-            return bounds
+            break
         bounds = bounds.with_constraints(implied)
+    return bounds
