@@ -18,7 +18,7 @@ r(k, x.start, count(), count(v), sum(v), avg(v)) <-
 unkeyed(count(), sum(v)) <- x: a(_), w: extend_backward(x, 6 us), while w: collect s(_, v);
 """
 numbers = st.sampled_from([0, 1, -1, 7, None, 2**40, -(2**40)])
-rows = st.lists(st.tuples(st.sampled_from([1, 2]), numbers, st.integers(0, 12)), max_size=14)
+rows = st.lists(st.tuples(st.sampled_from([1, 2, None]), numbers, st.integers(0, 12)), max_size=14)
 
 
 def results(events: list[tuple[Any, ...]], anchors: list[int]) -> dict[str, Any]:
@@ -44,16 +44,17 @@ def test_running_totals_are_what_looking_at_each_event_gives(
         assert results(events, anchors) == totals
 
 
-def total(values: list[int]) -> int:
+def totals(values: list[int]) -> tuple[int, float]:
     program = thence.compile(
-        "event a(); event s(v int); r(sum(v)) <- x: a(), w: extend(x, 1 s), while w: collect s(v);"
+        "event a(); event s(v int); r(sum(v), avg(v)) <- x: a(), w: extend(x, 1 s), "
+        "while w: collect s(v);"
     )
     events = {
         "a": [{"time": 0}],
         "s": [{"v": v, "time": n} for n, v in enumerate(values, 1)],
     }
     (row,) = program.run(events, until=10**9)["r"].to_pylist()
-    return row["c1"]
+    return row["c1"], row["c2"]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +62,11 @@ def total(values: list[int]) -> int:
     [[2**62, -(2**62), 5], [2**63 - 1, -(2**63) + 1], [2**53 + 1], [2**62, 2**62 - 1], [3, 4]],
 )
 def test_large_numbers_add_up_exactly(values: list[int]) -> None:
-    assert total(values) == sum(values)
+    total, mean = totals(values)
+    assert total == sum(values)
+    assert mean == pytest.approx(sum(values) / len(values), rel=1e-12, abs=1.0)
 
 
 def test_a_sum_beyond_64_bits_is_refused() -> None:
     with pytest.raises(thence.EvaluationError, match="overflow"):
-        total([2**63 - 1, 1])
+        totals([2**63 - 1, 1])
