@@ -494,3 +494,15 @@ def test_an_interval_longer_than_declared_is_refused() -> None:
     session = thence.compile(text).session()
     with pytest.raises(thence.InputError, match="10 s"):
         push(session, text, "b(1) @ [4, 14.000001]")
+
+
+def test_state_that_rests_on_instants_goes_on_only_so() -> None:
+    """A session that took events to be instants has forgotten what intervals would have needed."""
+    text = """
+        event a(); event b();
+        r() <- o: a(), w: extend(o, 5 s), while w: not b();
+    """
+    saved = thence.compile(text).session().save()
+    assert thence.compile(text).session(state=saved).state_rows == 0
+    with pytest.raises(thence.StateError, match="allow_unbounded"):
+        thence.compile(text).session(state=saved, allow_unbounded=True)

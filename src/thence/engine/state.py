@@ -113,8 +113,8 @@ def _decoded(body: bytes, program: str) -> tuple[State, dict[str, Any]]:
         )
     if header["program"] != program:
         raise StateError(
-            "the saved state belongs to another program: restore it with the program it was "
-            "saved from, or begin a new session"
+            "the saved state belongs to another program, or to a session with another lineage or "
+            "allow_unbounded: restore it as it was saved, or begin a new session"
         )
     parts: dict[str, dict[str, Events]] = {"events": {}, "emitted": {}, "waiting": {}}
     offset = 4 + length
