@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hosts import MICROSECOND, Results, batch, collect, rows_of, tables
 from notation import Written, parse_events
@@ -506,3 +507,21 @@ def test_state_that_rests_on_instants_goes_on_only_so() -> None:
     assert thence.compile(text).session(state=saved).state_rows == 0
     with pytest.raises(thence.StateError, match="allow_unbounded"):
         thence.compile(text).session(state=saved, allow_unbounded=True)
+
+
+def test_an_event_that_no_rule_reads_only_moves_time() -> None:
+    """One table with heartbeats: they let a window be judged, in a run and in a session."""
+    program = thence.compile("""
+        event a(); event heartbeat();
+        r() <- o: a(), w: extend(o, 5 s), while w: not a();
+    """)
+    times = [0, 3_000_000, 9_000_000]
+    types = ["a", "heartbeat", "heartbeat"]
+    table = pa.table({"type": types, "time": pa.array(times).cast(pa.timestamp("us"))})
+    assert program.run(table).count("r") == 1
+    assert program.run(table.slice(0, 2)).count("r") == 0
+    session = program.session()
+    assert session.push(table.slice(0, 1)).count("r") == 0
+    assert session.push(table.slice(2)).count("r") == 1
+    session.push(table.slice(1, 1))
+    assert session.late_counts == {"heartbeat": 1}

@@ -135,8 +135,11 @@ class Program:
                 raise InputError(f"the program derives no event '{name}'; it derives: {known}")
         return names
 
-    def _read(self, events: Any, whole: bool, warn: bool = False) -> dict[str, Events]:
-        """Events with the columns that rules read, or with all of them."""
+    def _read(
+        self, events: Any, whole: bool, warn: bool = False, after: int | None = None
+    ) -> dict[str, Events]:
+        """Events with the columns that rules read, or with all of them. Where everything ends after
+        ``after``, events that no rule reads may be represented by their latest."""
         columns = self._compiled.columns
         schemas = {schema.name: schema for schema in self.events}
         # Events that no rule reads still tell how far time has come.
@@ -144,7 +147,8 @@ class Program:
             name: schema.names if whole else columns.get(name, frozenset())
             for name, schema in schemas.items()
         }
-        return read_events(events, schemas, None, read, warn)
+        unread = [name for name in schemas if name not in columns]
+        return read_events(events, schemas, None, read, warn, unread, after)
 
 
 @contextmanager

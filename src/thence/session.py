@@ -68,7 +68,7 @@ class Session:
         Events that end at or before the horizon come too late: they change nothing, and go to
         :attr:`late`.
         """
-        found = self._program._read(events, whole=True)
+        found = self._program._read(events, whole=True, after=self._state.horizon)
         for name in self._needs.instants:
             _refuse_intervals(name, found[name])
         accepted, late = {}, {}

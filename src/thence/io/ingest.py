@@ -23,7 +23,7 @@ from thence.io.frames import (
     is_pandas,
     records_frame,
 )
-from thence.io.intervals import read_intervals
+from thence.io.intervals import latest_row, read_intervals
 from thence.io.progress import file_was_read
 from thence.io.split import rows_by_name
 from thence.model.errors import InputError, InputWarning
@@ -44,13 +44,17 @@ def read_events(
     needed: Collection[str] | None = None,
     columns: Mapping[str, Collection[str]] | None = None,
     warn: bool = False,
+    clock: Collection[str] = (),
+    after: int | None = None,
 ) -> dict[str, Events]:
     """The events of each needed type, with the needed attributes, in the types declared.
 
     ``events`` is a mapping from event name to table, or one table with a column ``type``. Every
     needed name is in the answer; one of which there are no events has no rows. ``columns`` names
     the attributes that are read; an event that it leaves out is read for its times alone. Rows of
-    types that are not declared are left out; ``warn`` warns of a table that has no others.
+    types that are not declared are left out; ``warn`` warns of a table that has no others. Of the
+    events in ``clock`` only the latest time matters, so that one row may stand for all of a table
+    in which everything ends after ``after``.
 
     >>> from thence.model.schema import Attribute
     >>> from thence.model.types import INT
@@ -64,7 +68,7 @@ def read_events(
         name: tuple(a for a in schemas[name].names if columns is None or a in columns.get(name, ()))
         for name in names
     }
-    reader = _Reader(schemas, wanted, warn)
+    reader = _Reader(schemas, wanted, warn, frozenset(clock), after)
     parts: dict[str, list[Events]] = {name: [] for name in names}
     for name, part in reader.read(events):
         parts[name].append(part)
@@ -78,6 +82,8 @@ class _Reader:
     schemas: Mapping[str, EventSchema]
     wanted: Mapping[str, tuple[str, ...]]
     warn: bool
+    clock: frozenset[str]
+    after: int | None
 
     def read(self, events: Any) -> Iterator[tuple[str, Events]]:
         if isinstance(events, Mapping) and not self._is_table(events):
@@ -193,7 +199,17 @@ class _Reader:
         if column.null_count:
             row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise _no_type(frame, row)
-        return rows_by_name(column, self.wanted)
+        found = rows_by_name(column, [name for name in self.wanted if name not in self.clock])
+        return found | self._clock_rows(frame, column) if self.clock else found
+
+    def _clock_rows(self, frame: Frame, column: Any) -> dict[str, Rows]:
+        """The latest row, if it is of an event that only tells the time; none, if it is of an event
+        that is read anyway; all rows of the former, where that cannot be seen at once."""
+        row = latest_row(frame, self.after)
+        name = None if row is None else column[row].as_py()
+        if name in self.clock:
+            return {name: np.array([row], np.int64)}
+        return {} if name in self.wanted else rows_by_name(column, self.clock)
 
     def _rows_in_list(self, frame: Frame, column: list[Any]) -> dict[str, Rows]:
         rows: dict[str, list[int]] = {name: [] for name in self.wanted}

@@ -5,12 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from thence.io.columns import Place, as_times
 from thence.io.frames import Frame
 from thence.model.errors import InputError
 from thence.model.events import Times
 from thence.model.time import format_duration, format_timestamp
+
+_PER_MICROSECOND = {"s": (1_000_000, 1), "ms": (1_000, 1), "us": (1, 1), "ns": (1, 1_000)}
+
+
+def latest_row(frame: Frame, after: int | None) -> int | None:
+    """The row that ends last, where a column of timestamps shows it, all of them after a time;
+    otherwise None."""
+    names = frozenset(frame.names(None))
+    name = "end" if names & {"start", "end"} else "time"
+    if name not in names or (name == "end" and "time" in names):
+        return None
+    column = frame.column(name, None)
+    if not (hasattr(column, "type") and pa.types.is_timestamp(column.type)):
+        return None
+    reached = pc.min_max(column)
+    if not reached["max"].is_valid:
+        return None
+    times, parts = _PER_MICROSECOND[column.type.unit]
+    if after is not None and reached["min"].value * times // parts <= after:
+        return None
+    return int(pc.index(column, reached["max"]).as_py())
 
 
 def read_intervals(frame: Frame, place: Place, longest: int | None = None) -> tuple[Times, Times]:
