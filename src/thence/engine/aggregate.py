@@ -27,19 +27,30 @@ def collection_order(relations: Sequence[Events]) -> Index:
     Copies of one event have one rank, so a rank is an identity as well.
     """
     events = _stacked([without_lineage(relation) for relation in relations])
-    flat = {
-        f"c{number}": column
-        for number, column in enumerate(events.columns.values())
-        if not pa.types.is_nested(column.type)
-    }
-    table = pa.table({"start": events.start, "end": events.end, **flat})
-    keys = [(name, "ascending", "at_start") for name in table.column_names]
-    order = pc.sort_indices(table, sort_keys=keys).to_numpy()
+    times = [pa.array(events.start), pa.array(events.end)]
+    order = _order([*times, *events.columns.values()])
     ids = row_ids(events)
     _, first, same = np.unique(ids[order], return_index=True, return_inverse=True)
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = first[same]
     return ranks
+
+
+def _order(columns: Sequence[Any]) -> Index:
+    """The order of rows by some columns, nulls first and NaN last; lists do not count."""
+    keys: dict[str, Any] = {}
+    for column in columns:
+        if pa.types.is_nested(column.type):
+            continue
+        if pa.types.is_floating(column.type):
+            # Arrow would put NaN beside the nulls.
+            odd = pc.is_nan(column)
+            keys[f"k{len(keys)}"] = odd
+            column = pc.if_else(odd, 0.0, column)
+        keys[f"k{len(keys)}"] = column
+    table = pa.table(keys)
+    by = [(name, "ascending", "at_start") for name in table.column_names]
+    return pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _stacked(relations: Sequence[Events]) -> Events:
@@ -63,15 +74,21 @@ def _stacked(relations: Sequence[Events]) -> Events:
 def once_per_group(
     groups: Index, members: Index, values: Any | None
 ) -> tuple[Index, Index, Any | None]:
-    """Distinct (group, member, value) triples, sorted by group and member."""
+    """Distinct (group, member, value) triples, sorted by group, member and value."""
     parts = [identity_codes(groups), identity_codes(members)]
     if values is not None:
         parts.append(identity_codes(values))
     ids, _ = combine(parts)
     _, first = np.unique(ids, return_index=True)
     first = first[np.lexsort((members[first], groups[first]))]
-    picked = None if values is None else values.take(pa.array(first))
-    return groups[first], members[first], picked
+    if values is None:
+        return groups[first], members[first], None
+    same = (groups[first][1:] == groups[first][:-1]) & (members[first][1:] == members[first][:-1])
+    if same.any():
+        # One member has several values, since they depend on the match too; those go by value.
+        order = _order([values.take(pa.array(first))])
+        first = first[order[np.lexsort((members[first][order], groups[first][order]))]]
+    return groups[first], members[first], values.take(pa.array(first))
 
 
 def aggregate(call: Aggregate, groups: Index, values: Any | None, count: int) -> Any:

@@ -17,7 +17,7 @@ from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
 from thence.engine.rows import concat
-from thence.engine.sliding import sliding
+from thence.engine.sliding import identified, sliding
 from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Aggregate
@@ -153,7 +153,7 @@ def _aggregated(gathered: Sequence[tuple[_Part, list[Collection]]], place: int, 
         term = match.prepared.conjunct.terms[place]
         assert isinstance(term, Aggregate)
         collection = _collection_of(match, collections, term)
-        rel = match.rels[collection.window.atom]
+        rel = identified(match, collection.window.atom)
         groups.append(part.groups[collection.rows])
         members.append(collection.members + offset)
         rels.append(rel)

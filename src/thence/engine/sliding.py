@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match
-from thence.engine.rows import unique_by
+from thence.engine.rows import select, unique_by
 from thence.engine.windows import WindowSearch
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
@@ -38,7 +38,8 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> Events | 
     if len(rel) == 0:
         return None
     search = WindowSearch(match, windows[0])
-    if not search.exact or not unique_by(rel, rel.columns, start=True, end=True):
+    apart = identified(match, windows[0].atom).columns
+    if not search.exact or not unique_by(rel, apart, start=True, end=True):
         return None
     # Rows of a match in the order of their groups: each is a group of its own.
     rows = np.empty(match.length, dtype=np.int64)
@@ -57,6 +58,16 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> Events | 
         else:
             columns[name] = heads.columns[name].take(pa.array(filled))
     return Events(heads.start[filled], heads.end[filled], columns)
+
+
+def identified(match: Match, atom: int) -> Events:
+    """A relation with the columns that tell its events apart. An occurrence of an inner pattern is
+    its variables and its interval; what is read through a label comes along, but is no part of it.
+    """
+    rel = match.rels[atom]
+    if not match.prepared.uses[atom].event.startswith("#"):
+        return rel
+    return select(rel, [name for name in rel.columns if "." not in name])
 
 
 def _is_total(match: Match, atom: int, term: object) -> bool:
