@@ -88,20 +88,18 @@ def _run_stage(
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
     none = {name: empty_events(compiled.schemas[name], options.lineage) for name in stage.events}
     if not stage.recursive:
-        return _round(compiled, stage, inputs, dict(state.emitted), moment, none, options)
+        return _round(stage, inputs, state.emitted, moment, none, options)
     total = dict(none)
     known = dict(state.emitted)
     old, before = dict(inputs.old), moment.before
     new = {**inputs.new, **none}
     while True:
-        found = _round(
-            compiled, stage, Inputs(old, new), known, Horizon(before, moment.now), none, options
-        )
+        found = _round(stage, Inputs(old, new), known, Horizon(before, moment.now), none, options)
         if not any(len(events) for events in found.values()):
             return total
         # What this round has seen is old for the next; only what it found is new.
         everything = Inputs(old, new)
-        old = {name: everything.all(name) for name in old if name in new or name in old}
+        old = {name: everything.all(name) for name in old}
         new = {name: _none_of(events) for name, events in old.items()} | found
         before = moment.now
         for name, events in found.items():
@@ -120,7 +118,6 @@ def _none_of(events: Events) -> Events:
 
 
 def _round(
-    compiled: Compiled,
     stage: Stage,
     inputs: Inputs,
     known: Mapping[str, Events],
@@ -128,6 +125,7 @@ def _round(
     none: Mapping[str, Events],
     options: Options,
 ) -> dict[str, Events]:
+    """What the rules of a stage newly derive, without what is known already."""
     parts: dict[str, list[Events]] = {name: [] for name in stage.events}
     for rule in stage.rules:
         parts[rule[0].conjunct.event] += derive(rule, inputs, moment, options.lineage)
