@@ -16,7 +16,7 @@ from thence.model.events import Events
 class Results(Mapping[str, Any]):
     """Derived events by name, each a ``pyarrow.Table``: attributes, ``start``, ``end``.
 
-    Rows are sorted by start and end.
+    Rows are sorted by start.
     """
 
     def __init__(self, events: Mapping[str, Events]) -> None:
@@ -49,7 +49,7 @@ class Results(Mapping[str, Any]):
 
 
 def as_table(events: Events) -> Any:
-    """Events as an Arrow table, sorted by interval."""
+    """Events as an Arrow table, sorted by start."""
     order = _order(events)
     start, end = events.start, events.end
     columns = dict(events.columns)
@@ -66,17 +66,8 @@ def as_table(events: Events) -> Any:
 
 
 def _order(events: Events) -> Any:
-    """The order of rows by (start, end), or None where they are in it already."""
-    start, end = events.start, events.end
-    if len(start) < 2:
+    """The order of rows by start, or None where they are in it already."""
+    start = events.start
+    if (start[1:] >= start[:-1]).all():
         return None
-    key = start
-    if end is not start:
-        first, longest = int(start.min()), int((end - start).max()) + 1
-        if (int(start.max()) - first + 1) * longest >= 2**62:
-            return np.lexsort((end, start))
-        # One number per row sorts faster than two.
-        key = (start - first) * longest + (end - start)
-    if (key[1:] >= key[:-1]).all():
-        return None
-    return np.argsort(key, kind="stable")
+    return np.argsort(start, kind="stable")

@@ -88,7 +88,7 @@ class _Join:
 
     def run(self) -> Match | None:
         positive = list(self.prepared.conjunct.positive)
-        first = min(positive, key=lambda atom: len(self.rels[atom]))
+        first = self.first(positive)
         match = self.begin(first)
         positive.remove(first)
         while positive and match.length:
@@ -96,6 +96,15 @@ class _Join:
             positive.remove(atom)
             match = self.step(match, atom)
         return match if match.length else None
+
+    def first(self, positive: Sequence[int]) -> int:
+        """The atom to begin with: the rarest, or one that is nearly so and starts the match, since
+        then results come in the order of their start."""
+        rarest = min(positive, key=lambda atom: len(self.rels[atom]))
+        most = 1.25 * len(self.rels[rarest])
+        starts = self.prepared.node_atoms(self.prepared.conjunct.start)
+        early = [atom for atom in positive if atom in starts and len(self.rels[atom]) <= most]
+        return early[0] if len(early) == 1 else rarest
 
     def begin(self, atom: int) -> Match:
         """The first atom: all its rows that can be in a match at all."""

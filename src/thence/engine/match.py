@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thence.engine.prepared import Prepared
+from thence.engine.rows import is_points
 from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted
 from thence.logic.expr import Expr
 from thence.model.events import Events
@@ -79,6 +80,8 @@ class Match:
         match self.prepared.conjunct.nodes[node]:
             case EndPoint(atom, which):
                 rel = self.rels[atom]
+                if which == "end" and is_points(rel):
+                    return self.time(self.prepared.uses[atom].start)
                 return (rel.start if which == "start" else rel.end)[self.rows(atom)]
             case Shifted(of, by):
                 return self.time(of) + by
