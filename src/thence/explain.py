@@ -13,6 +13,7 @@ from thence.logic.conjunct import (
     Conjunct,
     NodeTime,
     WindowUse,
+    is_inner,
     name_of_node,
     partition_key,
     retentions,
@@ -71,7 +72,7 @@ def _stage(
 
 
 def _event(name: str) -> str:
-    return f"inner pattern {name}" if name.startswith("#") else name
+    return f"inner pattern {name}" if is_inner(name) else name
 
 
 def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.arrays import Index
 from thence.engine.functions.values import to_float
 from thence.engine.keys import combine, identity_codes
 from thence.engine.lineage import without_lineage
@@ -17,8 +17,6 @@ from thence.engine.rows import concat, row_ids
 from thence.logic.expr import Aggregate
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
-
-Index = npt.NDArray[np.int64]
 
 
 def collection_order(relations: Sequence[Events]) -> Index:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from thence.engine import ranges
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
+from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
 from thence.engine.match import Match
@@ -22,8 +22,6 @@ from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
-
-Index = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

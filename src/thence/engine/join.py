@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from thence.engine.keys import Codes, combine, join_codes
+from thence.engine.arrays import Codes, Index
+from thence.engine.keys import combine, join_codes
 from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
 from thence.engine.ranges import CACHED, key_order
@@ -25,7 +25,6 @@ from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Expr
 from thence.model.events import Events
 
-Index = npt.NDArray[np.int64]
 Witness = Literal["all", "any", "earliest", "latest"]
 """Which of the rows that continue a partial match must be kept."""
 

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Codes = npt.NDArray[np.int64]
+from thence.engine.arrays import Codes
+
 Numbered = tuple[Codes, int]
 """Codes in ``0 .. size-1`` (or -1), and that size."""
 

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.arrays import Index
 from thence.engine.keys import combine, identity_codes
 from thence.engine.match import Match
 from thence.engine.rows import concat, row_ids, take
@@ -27,7 +27,6 @@ from thence.model.time import format_timestamp
 if TYPE_CHECKING:
     from thence.engine.collect import Collection
 
-Index = npt.NDArray[np.int64]
 LINEAGE = "#lineage"
 ENTRY = pa.struct([("label", pa.string()), ("base", pa.string())])
 COLUMN = pa.list_(ENTRY)

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from thence.engine.arrays import Index
 from thence.engine.prepared import Prepared
 from thence.engine.rows import is_points
 from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted
 from thence.logic.expr import Expr
 from thence.model.events import Events
 
-Index = npt.NDArray[np.int64]
 TIME = pa.timestamp("us", "UTC")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import Retention, longest, retentions
+from thence.logic.conjunct import Retention, is_inner, longest, retentions
 from thence.model.errors import Diagnostic, diagnose
 from thence.model.source import Source
 
@@ -71,7 +71,7 @@ def _derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[
 
 def _remark(source: Source, rule: Prepared, name: str, kept: Retention) -> Diagnostic:
     head = rule.conjunct.event
-    rule_name = f"'{head}'" if not head.startswith("#") else "an inner pattern"
+    rule_name = f"'{head}'" if not is_inner(head) else "an inner pattern"
     text = (
         f"in the rule for {rule_name}, nothing bounds how long after {_shown(name)} "
         f"{_shown(kept.partner)} may come, so {_shown(kept.event)} events would have to be kept "
@@ -82,4 +82,4 @@ def _remark(source: Source, rule: Prepared, name: str, kept: Retention) -> Diagn
 
 
 def _shown(name: str) -> str:
-    return "the inner pattern" if name.startswith("#") else f"'{name}'"
+    return "the inner pattern" if is_inner(name) else f"'{name}'"

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
-    EPOCH,
     AtomUse,
     Column,
     Conjunct,
@@ -170,7 +169,3 @@ class Prepared:
     @property
     def uses(self) -> tuple[AtomUse, ...]:
         return self.conjunct.atoms
-
-    @property
-    def epoch(self) -> int:
-        return EPOCH

@@ -10,7 +10,7 @@ from itertools import count
 from thence.engine.needs import Needs, needs
 from thence.engine.prepared import Prepared
 from thence.logic.check import Checked, invents_values
-from thence.logic.conjunct import Column, Conjunct, NodeTime
+from thence.logic.conjunct import INNER, Column, Conjunct, NodeTime
 from thence.logic.expr import Aggregate, Expr
 from thence.logic.functions import type_of
 from thence.logic.normalise import Normaliser
@@ -91,7 +91,7 @@ def _stages(checked: Checked, schemas: dict[str, EventSchema]) -> list[Stage]:
         for event in events:
             for rule in rules[event]:
                 normaliser = Normaliser(
-                    checked.program.source, schemas, lambda: f"#{next(numbers)}"
+                    checked.program.source, schemas, lambda: f"{INNER}{next(numbers)}"
                 )
                 try:
                     conjuncts = normaliser.rule(rule)

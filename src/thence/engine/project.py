@@ -7,11 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, match_lineage
-from thence.engine.match import Index, Match
+from thence.engine.match import Match
 from thence.engine.rows import distinct, is_points, unique_by
-from thence.logic.conjunct import Column, EndPoint, NodeTime
+from thence.logic.conjunct import Column, EndPoint, NodeTime, is_inner
 from thence.logic.expr import Aggregate, Call
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
@@ -25,9 +26,10 @@ def interval(match: Match) -> tuple[Index, Index]:
     end = start if _one_point(match) else match.time(conjunct.end)
     if len(start) and (start.min() < EARLIEST or end.max() > LATEST):
         outside = start.min() if start.min() < EARLIEST else end.max()
+        what = "an inner pattern" if is_inner(conjunct.event) else f"a '{conjunct.event}' event"
         raise EvaluationError(
-            f"a '{conjunct.event}' event would reach {format_timestamp(int(outside))}, which is "
-            "outside the years 1 to 9999"
+            f"{what} would reach {format_timestamp(int(outside))}, which is outside the years 1 to "
+            "9999"
         )
     return start, end
 

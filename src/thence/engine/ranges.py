@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
-Times = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int64]
-Index = npt.NDArray[np.int64]
+from thence.engine.arrays import Codes, Index, Times
 
 CHUNK = 1 << 18
 """How many candidate pairs are looked at in one go: enough to amortise the calls, few enough that

@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from thence.engine.arrays import Index, Mask
 from thence.engine.keys import combine, identity_codes
 from thence.model.events import Events
 from thence.model.schema import EventSchema
-
-Index = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 def empty(schema: EventSchema) -> Events:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from thence.engine.arrays import Codes, Index, Mask
 from thence.engine.evaluate import evaluate
-from thence.engine.keys import Codes
 from thence.engine.match import Match
 from thence.engine.ranges import TimeIndex, expand
 from thence.engine.rows import is_points
@@ -18,9 +17,6 @@ from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Call, Expr
 from thence.model.events import Events
-
-Index = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 CLASSED = 256
 """A relation with fewer rows is searched as one, however much their lengths differ."""

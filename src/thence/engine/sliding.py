@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match
 from thence.engine.rows import select, unique_by
 from thence.engine.windows import WindowSearch
+from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
-
-Index = npt.NDArray[np.int64]
 
 
 def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> Events | None:
@@ -65,7 +64,7 @@ def identified(match: Match, atom: int) -> Events:
     its variables and its interval; what is read through a label comes along, but is no part of it.
     """
     rel = match.rels[atom]
-    if not match.prepared.uses[atom].event.startswith("#"):
+    if not is_inner(match.prepared.uses[atom].event):
         return rel
     return select(rel, [name for name in rel.columns if "." not in name])
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
 from thence.engine.keys import combine, join_codes
 from thence.engine.match import Match
@@ -20,8 +20,6 @@ from thence.engine.search import Candidates, Key, holds, search, unsettled
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Column, WindowUse
 from thence.logic.expr import Call, Expr
-
-Index = npt.NDArray[np.int64]
 
 
 def without(match: Match, window: WindowUse) -> Match:

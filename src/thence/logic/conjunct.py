@@ -18,6 +18,9 @@ from thence.model.source import NOWHERE, Span
 from thence.model.time import format_duration, format_timestamp
 from thence.model.types import Type
 
+INNER = "#"
+"""How the names of rules begin that stand for a pattern inside another; no user can write them."""
+
 EPOCH = 0
 """The node that stands for time zero, so that instants are bounds like any other."""
 
@@ -139,6 +142,11 @@ class Conjunct:
     def aggregates(self) -> bool:
         """Whether the head aggregates what windows collect."""
         return any(window.mode == "collect" for window in self.windows)
+
+
+def is_inner(event: str) -> bool:
+    """Whether an event stands for a pattern inside another, and so has no name of its own."""
+    return event.startswith(INNER)
 
 
 def name_of_node(conjunct: Conjunct, node: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from thence.logic.alternatives import TooManyAlternatives, alternatives
 from thence.logic.body import Body
 from thence.logic.bounds import Bounds, close, first_conflict
-from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse
+from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse, is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Label, Pattern, Rule
 from thence.logic.scope import positive_parts
@@ -94,7 +94,7 @@ class Normaliser:
                 # An inner pattern that its window has no room for: it never occurs, no more.
                 return bounds
             event = body.rule.event
-            whole = "this inner pattern" if event.startswith("#") else f"the rule for '{event}'"
+            whole = "this inner pattern" if is_inner(event) else f"the rule for '{event}'"
             raise self.refuse(
                 conflict.span if conflict else body.rule.span,
                 f"this can never hold together with the rest of {whole}",
