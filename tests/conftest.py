@@ -4,6 +4,8 @@ generated tests try many more examples and tests that take long are run."""
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,3 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if PROFILE != "long" and item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="takes long: set THENCE_PROFILE=long"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """One Spark session for all tests of this process: local, quiet, with few partitions."""
+    from thence import spark as ts
+
+    session = ts.session(master="local[2]", name="tests")
+    yield session
+    session.stop()

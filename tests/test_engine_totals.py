@@ -16,6 +16,9 @@ event a(k int); event s(k int, v int);
 r(k, x.start, count(), count(v), sum(v), avg(v)) <-
   x: a(k), w: extend(x, 4 us), while w: collect s(k, v);
 unkeyed(count(), sum(v)) <- x: a(_), w: extend_backward(x, 6 us), while w: collect s(_, v);
+-- The matches of a group have one window here, and often several there.
+together(count(), sum(v)) <- x: s(_, u), w: extend(x, 5 us), while w: collect s(_, v), u > -9;
+apart(count(), sum(v)) <- x: s(k, _), w: extend(x, 5 us), while w: collect s(k, v);
 """
 numbers = st.sampled_from([0, 1, -1, 7, None, 2**40, -(2**40)])
 rows = st.lists(st.tuples(st.sampled_from([1, 2, None]), numbers, st.integers(0, 12)), max_size=14)

@@ -15,6 +15,9 @@ PACKAGE = ROOT / "src" / "thence"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_FILE = 600
 
+# Spark sends tasks to its executors as pickles; these are made by the driver of the very query.
+CARRIES_TASKS = {PACKAGE / "spark" / "carry.py"}
+
 # Modules that stand directly in src/thence, such as program.py, go by this name.
 TOP = "top"
 
@@ -135,6 +138,8 @@ def test_nothing_is_executed_that_was_read(path: Path) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert not called & {"eval", "exec", "__import__"}
+    if path in CARRIES_TASKS:
+        return
     imported = {name.split(".")[0] for _, name in imports(path)}
     assert not imported & {"pickle", "cloudpickle", "marshal", "shelve", "dill"}
 

@@ -104,7 +104,7 @@ class Program:
         found = self._read(events, lineage, warn=True)
         horizon = _horizon(until, found)
         _, results = step(
-            self._compiled, State(), found, horizon, Options(lineage, progress=progress)
+            self._compiled.whole, State(), found, horizon, Options(lineage, progress=progress)
         )
         return Results({name: results[name] for name in wanted})
 

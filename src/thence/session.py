@@ -99,7 +99,9 @@ class Session:
         return self._step({}, self._state.latest)
 
     def _step(self, events: Mapping[str, Events], horizon: int) -> Results:
-        self._state, results = step(self._compiled, self._state, events, horizon, self._options)
+        self._state, results = step(
+            self._compiled.whole, self._state, events, horizon, self._options
+        )
         return Results(results)
 
     def _keep_late(self, late: Mapping[str, Events]) -> None:

@@ -16,7 +16,7 @@ from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
-from thence.engine.rows import concat
+from thence.engine.rows import concat, take
 from thence.engine.sliding import identified, sliding
 from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import WindowUse
@@ -65,9 +65,24 @@ def collected(matches: Sequence[Match], lineage: bool) -> Events:
     )
     cuts = np.cumsum([match.length for match in matches])[:-1]
     parts = [_Part(m, own) for m, own in zip(matches, np.split(groups, cuts), strict=True)]
-    if not lineage and (found := sliding(matches, groups, heads)) is not None:
-        return found
-    return concat([_block(block, heads, low, lineage) for block, low in _blocks(parts, len(first))])
+    found = None if lineage else sliding(matches, groups, heads)
+    if found is None:
+        return _by_blocks(parts, heads, lineage)
+    totals, torn = found
+    if not torn.any():
+        return totals
+    renumbered = np.cumsum(torn) - 1
+    rest = [
+        _Part(part.match.where(torn[part.groups]), renumbered[part.groups[torn[part.groups]]])
+        for part in parts
+    ]
+    return concat([totals, _by_blocks(rest, take(heads, torn), lineage)])
+
+
+def _by_blocks(parts: Sequence[_Part], heads: Events, lineage: bool) -> Events:
+    """The results of groups, looking at everything that their windows hold."""
+    count = len(heads)
+    return concat([_block(block, heads, low, lineage) for block, low in _blocks(parts, count)])
 
 
 def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[list[_Part], int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,13 +40,11 @@ def needs(compiled: Compiled, assume_instants: bool) -> Needs:
     known = {name: limit for name, limit in declared.items() if limit is not None}
     if assume_instants:
         known |= dict.fromkeys(silent, 0)
-    lengths = _derived_lengths(compiled.stages, known)
-    needed: dict[str, Retention] = {}
+    lengths = derived_lengths(compiled.stages, known)
+    needed = retention_of(compiled.prepared, lengths)
     remarks: dict[tuple[str, str, str], Diagnostic] = {}
     for rule in compiled.prepared:
         for atom, kept in enumerate(retentions(rule.conjunct, lengths)):
-            if kept.event not in needed or kept.micros > needed[kept.event].micros:
-                needed[kept.event] = kept
             if not kept.bounded:
                 name = rule.uses[atom].label or kept.event
                 key = (rule.conjunct.event, name, kept.partner)
@@ -55,7 +53,17 @@ def needs(compiled: Compiled, assume_instants: bool) -> Needs:
     return Needs(lengths, needed, frozenset(instants), tuple(remarks.values()))
 
 
-def _derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[str, int]:
+def retention_of(rules: Iterable[Prepared], lengths: Mapping[str, int]) -> dict[str, Retention]:
+    """For each event that one of the rules reads, the longest time it may still be needed."""
+    needed: dict[str, Retention] = {}
+    for rule in rules:
+        for kept in retentions(rule.conjunct, lengths):
+            if kept.event not in needed or kept.micros > needed[kept.event].micros:
+                needed[kept.event] = kept
+    return needed
+
+
+def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[str, int]:
     """How long derived events last at most, from how long input events do."""
     lengths = dict(known)
     for stage in stages:

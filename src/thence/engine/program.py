@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -30,6 +30,43 @@ class Stage:
     recursive: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Stages that run together, and all that a step over them needs to know.
+
+    ``inputs`` come from outside, ``base`` are those of them that no rule derives, and ``outputs``
+    are what is given back. A whole program is one part; a host may cut it into several.
+    """
+
+    stages: tuple[Stage, ...]
+    schemas: Mapping[str, EventSchema]
+    inputs: tuple[str, ...]
+    base: frozenset[str]
+    outputs: tuple[str, ...]
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        return tuple(event for stage in self.stages for event in stage.events)
+
+    @property
+    def prepared(self) -> Iterator[Prepared]:
+        """Every alternative of every rule."""
+        return (alt for stage in self.stages for rule in stage.rules for alt in rule)
+
+    @property
+    def columns(self) -> Mapping[str, frozenset[str]]:
+        """The columns of each event that some rule reads; collected events need all of theirs."""
+        found: dict[str, set[str]] = {}
+        for rule in self.prepared:
+            whole = {window.atom for window in rule.conjunct.windows if window.mode == "collect"}
+            for atom, use in enumerate(rule.uses):
+                names = found.setdefault(use.event, set())
+                names |= rule.columns_read[atom]
+                if atom in whole:
+                    names |= set(self.schemas[use.event].names)
+        return {event: frozenset(names) for event, names in found.items()}
+
+
 class Compiled:
     """Everything the engine needs to know of a program. Immutable once made."""
 
@@ -44,21 +81,28 @@ class Compiled:
         self.inputs: tuple[str, ...] = tuple(e.name for e in checked.program.events)
 
     @cached_property
+    def whole(self) -> Part:
+        """The program as one part."""
+        return Part(self.stages, self.schemas, self.inputs, frozenset(self.inputs), self.public)
+
+    def part(self, stages: tuple[Stage, ...], outputs: tuple[str, ...]) -> Part:
+        """Some stages as a part of their own; what they read and do not derive comes to them."""
+        derived = {event for stage in stages for event in stage.events}
+        alternatives = [alt for stage in stages for rule in stage.rules for alt in rule]
+        read = dict.fromkeys(use.event for alt in alternatives for use in alt.uses)
+        inputs = tuple(event for event in read if event not in derived)
+        schemas = {event: self.schemas[event] for event in (*inputs, *derived)}
+        base = frozenset(inputs) & frozenset(self.inputs)
+        return Part(stages, schemas, inputs, base, outputs)
+
+    @cached_property
     def prepared(self) -> tuple[Prepared, ...]:
-        return tuple(alt for stage in self.stages for rule in stage.rules for alt in rule)
+        return tuple(self.whole.prepared)
 
     @cached_property
     def columns(self) -> Mapping[str, frozenset[str]]:
-        """The columns of each event that some rule reads; collected events need all of theirs."""
-        found: dict[str, set[str]] = {}
-        for rule in self.prepared:
-            whole = {window.atom for window in rule.conjunct.windows if window.mode == "collect"}
-            for atom, use in enumerate(rule.uses):
-                names = found.setdefault(use.event, set())
-                names |= rule.columns_read[atom]
-                if atom in whole:
-                    names |= set(self.schemas[use.event].names)
-        return {event: frozenset(names) for event, names in found.items()}
+        """The columns of each event that some rule reads."""
+        return self.whole.columns
 
     @cached_property
     def certain_needs(self) -> Needs:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.arrays import Index
+from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match
 from thence.engine.rows import select, unique_by
@@ -22,15 +22,17 @@ from thence.logic.expr import Aggregate
 from thence.model.events import Events
 
 
-def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> Events | None:
-    """The results of a rule whose aggregates are running totals, or None where some are not.
+def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Events, Mask] | None:
+    """The results of a rule whose aggregates are running totals, and the groups of which they are
+    not; None where that is all of them.
 
-    ``heads`` holds the interval and the plain columns of each group.
+    ``heads`` holds the interval and the plain columns of each group. The matches of a group mostly
+    share one window; where they do not, the group is not for running totals.
     """
     match = matches[0]
     conjunct = match.prepared.conjunct
     windows = [w for w in conjunct.windows if w.mode == "collect"]
-    alone = len(matches) == 1 and len(windows) == 1 and len(heads) == match.length
+    alone = len(matches) == 1 and len(windows) == 1
     if not alone or not all(_is_total(match, windows[0].atom, t) for t in conjunct.terms):
         return None
     rel = match.rels[windows[0].atom]
@@ -40,11 +42,8 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> Events | 
     apart = identified(match, windows[0].atom).columns
     if not search.exact or not unique_by(rel, apart, start=True, end=True):
         return None
-    # Rows of a match in the order of their groups: each is a group of its own.
-    rows = np.empty(match.length, dtype=np.int64)
-    rows[groups] = np.arange(match.length)
-    first, last = search.candidates.first[rows], search.candidates.last[rows]
-    filled = np.flatnonzero(last > first)
+    first, last, torn = _one_range_each(search, groups, len(heads))
+    filled = np.flatnonzero((last > first) & ~torn)
     first, last = first[filled], last[filled]
     order = search.candidates.index.rows(0, search.candidates.index.size)
     columns: dict[str, Any] = {}
@@ -56,7 +55,23 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> Events | 
             columns[name] = column
         else:
             columns[name] = heads.columns[name].take(pa.array(filled))
-    return Events(heads.start[filled], heads.end[filled], columns)
+    return Events(heads.start[filled], heads.end[filled], columns), torn
+
+
+def _one_range_each(search: WindowSearch, groups: Index, count: int) -> tuple[Index, Index, Mask]:
+    """The range of candidates of each group, and the groups that have several different ones.
+
+    Empty ranges do not count.
+    """
+    firsts, lasts = search.candidates.first, search.candidates.last
+    rows = np.flatnonzero(lasts > firsts)
+    first = np.zeros(count, dtype=np.int64)
+    last = np.zeros(count, dtype=np.int64)
+    first[groups[rows]], last[groups[rows]] = firsts[rows], lasts[rows]
+    other = (first[groups[rows]] != firsts[rows]) | (last[groups[rows]] != lasts[rows])
+    torn = np.zeros(count, dtype=np.bool_)
+    torn[groups[rows[other]]] = True
+    return first, last, torn
 
 
 def identified(match: Match, atom: int) -> Events:

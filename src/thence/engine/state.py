@@ -65,25 +65,7 @@ def fingerprint(text: str) -> str:
 
 def save(state: State, program: str, extra: Mapping[str, Any]) -> bytes:
     """State as bytes. ``extra`` is whatever the caller wants back, as JSON."""
-    tables = []
-    payloads = []
-    for part in ("events", "emitted", "waiting"):
-        for name, events in getattr(state, part).items():
-            data = _table_bytes(events)
-            tables.append({"part": part, "event": name, "bytes": len(data)})
-            payloads.append(data)
-    header = json.dumps(
-        {
-            "version": VERSION,
-            "program": program,
-            "horizon": state.horizon,
-            "latest": state.latest,
-            "extra": dict(extra),
-            "tables": tables,
-        }
-    ).encode()
-    payload = b"".join(payloads)
-    body = struct.pack(">I", len(header)) + header + payload
+    body = encode(state, {"version": VERSION, "program": program, "extra": dict(extra)})
     return _MAGIC + body + hashlib.sha256(body).digest()
 
 
@@ -98,14 +80,13 @@ def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
     if hashlib.sha256(body).digest() != digest:
         raise StateError("the saved state is damaged or cut short: it fails its checksum")
     try:
-        return _decoded(body, program)
+        return _checked(body, program)
     except (KeyError, TypeError, ValueError, OSError, struct.error, pa.ArrowException) as problem:
         raise StateError(f"the saved state is damaged: {problem!r}") from None
 
 
-def _decoded(body: bytes, program: str) -> tuple[State, dict[str, Any]]:
-    (length,) = struct.unpack(">I", body[:4])
-    header = json.loads(body[4 : 4 + length])
+def _checked(body: bytes, program: str) -> tuple[State, dict[str, Any]]:
+    header = read_header(body)
     if header["version"] != VERSION:
         raise StateError(
             f"the saved state has format version {header['version']}; this version of Thence "
@@ -116,28 +97,56 @@ def _decoded(body: bytes, program: str) -> tuple[State, dict[str, Any]]:
             "the saved state belongs to another program, or to a session with another lineage or "
             "allow_unbounded: restore it as it was saved, or begin a new session"
         )
+    return decode(body), dict(header["extra"])
+
+
+def encode(state: State, header: Mapping[str, Any]) -> bytes:
+    """State as bytes behind a header: JSON with what the caller puts into it."""
+    tables = []
+    payloads = []
+    for part in ("events", "emitted", "waiting"):
+        for name, events in getattr(state, part).items():
+            data = _table_bytes(events)
+            tables.append({"part": part, "event": name, "bytes": len(data)})
+            payloads.append(data)
+    times = {"horizon": state.horizon, "latest": state.latest}
+    text = json.dumps({**header, **times, "tables": tables}).encode()
+    return b"".join([struct.pack(">I", len(text)), text, *payloads])
+
+
+def read_header(body: bytes) -> dict[str, Any]:
+    """The header of encoded state."""
+    (length,) = struct.unpack(">I", body[:4])
+    header: dict[str, Any] = json.loads(body[4 : 4 + length])
+    return header
+
+
+def decode(body: bytes) -> State:
+    """Encoded state, without a copy of its tables."""
+    header = read_header(body)
+    (length,) = struct.unpack(">I", body[:4])
     parts: dict[str, dict[str, Events]] = {"events": {}, "emitted": {}, "waiting": {}}
     offset = 4 + length
+    whole = memoryview(body)
     for table in header["tables"]:
-        chunk = body[offset : offset + table["bytes"]]
+        chunk = whole[offset : offset + table["bytes"]]
         offset += table["bytes"]
         parts[table["part"]][table["event"]] = _from_bytes(chunk)
-    state = State(int(header["horizon"]), int(header["latest"]), **parts)
-    return state, dict(header["extra"])
+    return State(int(header["horizon"]), int(header["latest"]), **parts)
 
 
-def _table_bytes(events: Events) -> bytes:
+def _table_bytes(events: Events) -> Any:
     columns = {"start": pa.array(events.start), "end": pa.array(events.end)}
     columns |= {f"c.{name}": column for name, column in events.columns.items()}
     table = pa.table(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    return memoryview(sink.getvalue())
 
 
-def _from_bytes(data: bytes) -> Events:
-    table = pa.ipc.open_stream(data).read_all()
+def _from_bytes(data: memoryview) -> Events:
+    table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
     start = table.column("start").to_numpy()
     end = table.column("end").to_numpy()
     if np.array_equal(start, end):

@@ -9,7 +9,7 @@ import numpy as np
 
 from thence.engine.derive import Horizon, Inputs, derive
 from thence.engine.lineage import LINEAGE, merged, with_more_lineage
-from thence.engine.program import Compiled, Stage
+from thence.engine.program import Part, Stage
 from thence.engine.rows import concat, distinct, take
 from thence.engine.state import State, empty_events
 from thence.logic.bounds import UNBOUNDED
@@ -29,7 +29,7 @@ class Options:
 
 
 def step(
-    compiled: Compiled,
+    part: Part,
     state: State,
     events: Mapping[str, Events],
     horizon: int,
@@ -40,18 +40,16 @@ def step(
     Every new event ends after the previous horizon. Results are given once: a result ends no
     earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
     """
-    old = _known(compiled, state, options)
-    new = {
-        name: events[name] if name in events else _none_of(old[name]) for name in compiled.inputs
-    }
+    old = _known(part, state, options)
+    new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
     inputs = Inputs(old, new)
     moment = Horizon(state.horizon, max(horizon, state.horizon))
-    for number, stage in enumerate(compiled.stages, 1):
-        new.update(_run_stage(compiled, stage, inputs, state, moment, options))
+    for number, stage in enumerate(part.stages, 1):
+        new.update(_run_stage(part, stage, inputs, state, moment, options))
         if options.progress is not None:
-            options.progress(number, len(compiled.stages))
+            options.progress(number, len(part.stages))
     latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
-    results = {name: new[name] for name in compiled.public}
+    results = {name: new[name] for name in part.outputs}
     if options.retention is None:
         return State(moment.now, latest), results
     waiting: dict[str, Events] = {}
@@ -61,24 +59,43 @@ def step(
         moment.now,
         latest,
         _retained(options.retention, inputs, moment.now),
-        _repeatable(compiled, state, new, moment.now),
+        _repeatable(part, state, new, moment.now),
         waiting,
     )
     return kept, results
 
 
-def _known(compiled: Compiled, state: State, options: Options) -> dict[str, Events]:
+def distinct_step(
+    state: State, events: Mapping[str, Events], horizon: int, lineage: bool
+) -> tuple[State, dict[str, Events]]:
+    """Take events that may come more than once; give each once, when it first comes.
+
+    An event that ended by the horizon does not come again, so only later ones are remembered. With
+    lineage, equal events come together and are merged.
+    """
+    fresh = {}
+    kept = dict(state.emitted)
+    for name, found in events.items():
+        fresh[name] = merged(found) if lineage else distinct(found, state.emitted.get(name))
+        kept[name] = concat([*([kept[name]] if name in kept else []), fresh[name]])
+    kept = {name: take(known, known.end > horizon) for name, known in kept.items()}
+    latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
+    emitted = {name: known for name, known in kept.items() if len(known)}
+    return State(max(horizon, state.horizon), latest, emitted=emitted), fresh
+
+
+def _known(part: Part, state: State, options: Options) -> dict[str, Events]:
     """The remembered events of every type, none where none are remembered."""
     return {
         name: state.events[name]
         if name in state.events
-        else empty_events(schema, options.lineage and name not in compiled.inputs)
-        for name, schema in compiled.schemas.items()
+        else empty_events(schema, options.lineage and name not in part.base)
+        for name, schema in part.schemas.items()
     }
 
 
 def _run_stage(
-    compiled: Compiled,
+    part: Part,
     stage: Stage,
     inputs: Inputs,
     state: State,
@@ -86,7 +103,7 @@ def _run_stage(
     options: Options,
 ) -> dict[str, Events]:
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
-    none = {name: empty_events(compiled.schemas[name], options.lineage) for name in stage.events}
+    none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
     if not stage.recursive:
         return _round(stage, inputs, state.emitted, moment, none, options)
     total = dict(none)
@@ -160,12 +177,14 @@ def _retained(
 
 
 def _repeatable(
-    compiled: Compiled, state: State, new: Mapping[str, Events], horizon: int
+    part: Part, state: State, new: Mapping[str, Events], horizon: int
 ) -> dict[str, Events]:
     """Results that could be derived once more: those that end after the horizon."""
     kept = {}
-    for name in compiled.derived:
-        parts = [part[name] for part in (state.emitted, new) if name in part and len(part[name])]
+    for name in part.derived:
+        parts = [
+            known[name] for known in (state.emitted, new) if name in known and len(known[name])
+        ]
         if parts:
             events = concat(parts)
             events = take(events, events.end > horizon)

@@ -1,0 +1,41 @@
+"""Thence on Spark: the same programs over DataFrames, batch or streaming.
+
+>>> from thence import spark as ts
+>>> ts.detect.__name__
+'detect'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from thence.spark.errors import explain_failure
+    from thence.spark.explanation import explain
+    from thence.spark.query import detect
+    from thence.spark.restart import check_restart
+    from thence.spark.sessions import log_file, session
+
+__all__ = ["check_restart", "detect", "explain", "explain_failure", "log_file", "session"]
+
+# Executors import parts of this package; they must not load what only a driver needs.
+_HOMES = {
+    "check_restart": "thence.spark.restart",
+    "detect": "thence.spark.query",
+    "explain": "thence.spark.explanation",
+    "explain_failure": "thence.spark.errors",
+    "log_file": "thence.spark.sessions",
+    "session": "thence.spark.sessions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'thence.spark' has no attribute '{name}'")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

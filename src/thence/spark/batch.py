@@ -1,0 +1,75 @@
+"""A program as a batch job: one lazy DataFrame, from rows of events to rows of results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from thence.engine.program import Compiled
+from thence.spark.blocks import BLOCKS_DDL
+from thence.spark.carry import carried
+from thence.spark.chain import Chain, make_chain
+from thence.spark.evaluate import Evaluate
+from thence.spark.frames import Input
+from thence.spark.output import Output
+from thence.spark.pack import Pack, Split
+from thence.spark.parts import cut
+from thence.spark.schema import result_schema
+from thence.spark.shards import batch_shards
+
+_ACCURACY = 1000
+"""How finely the boundaries of time slices are estimated."""
+
+
+def batch_job(
+    compiled: Compiled,
+    given: Input,
+    emit: tuple[str, ...],
+    output: Output,
+    shards: int | None,
+    lineage: bool,
+    until: int | None,
+) -> DataFrame:
+    """The job that finds the events in ``emit``."""
+    known = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
+    lengths = known | dict.fromkeys(given.instants, 0)
+    pieces = cut(compiled, emit, lengths, slices=True)
+    count = shards or batch_shards(given.rows.sparkSession)
+    chain = make_chain(pieces, compiled.schemas, emit, count, lineage, until)
+    blocks = _with_context(chain, given, _packed(chain, given))
+    if chain.hops[0].how == "time" and len(chain.hops[0].places) > 1:
+        blocks = blocks.mapInArrow(carried(Split(chain)), blocks.schema)
+    for hop in chain.hops:
+        last = hop.number + 1 == chain.end
+        schema: Any = result_schema(output) if last else blocks.schema
+        task = carried(Evaluate(chain, hop.number, output))
+        blocks = blocks.repartition(len(hop.places), "place").mapInArrow(task, schema)
+    return blocks
+
+
+def _packed(chain: Chain, given: Input) -> DataFrame:
+    packed = given.rows.mapInArrow(carried(Pack(chain, given.layout, tick=False)), BLOCKS_DDL)
+    if not chain.hops[0].always:
+        return packed
+    # Rules that need no event must be looked at even where there are no rows, hence no task.
+    nothing = given.rows.sparkSession.createDataFrame(
+        [(place, 0, "", 0, None) for place in chain.hops[0].places], BLOCKS_DDL
+    )
+    return packed.union(nothing)
+
+
+def _with_context(chain: Chain, given: Input, blocks: DataFrame) -> DataFrame:
+    """Blocks with what all events together tell, in columns that are the same in every row."""
+    facts: list[DataFrame] = []
+    if chain.waits and chain.horizon is None:
+        facts.append(given.times.agg(F.max("end").alias("horizon")))
+    slices = max((len(hop.places) for hop in chain.hops if hop.how == "time"), default=1)
+    if slices > 1:
+        shares = [i / slices for i in range(1, slices)]
+        quantiles = F.percentile_approx("end", shares, _ACCURACY)
+        facts.append(given.rows.agg(quantiles.alias("boundaries")))
+    for fact in facts:
+        blocks = blocks.crossJoin(F.broadcast(fact))
+    return blocks

@@ -1,0 +1,129 @@
+"""Tasks that bring Thence along: executors need not have it installed.
+
+Spark sends a function to its executors as bytes, and what the function refers to must be
+importable there. So the functions made here refer to nothing of Thence: they hold its source
+files and the task, and where no Thence of this version is installed they import it from those
+files, in memory. Executors need what PySpark's Arrow functions need anyway: pyarrow and NumPy.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+
+import thence
+
+_ROOT = Path(thence.__file__).parent
+
+
+@lru_cache(maxsize=1)
+def source_files() -> Mapping[str, bytes]:
+    """Every module of Thence by its dotted name, compressed; packages end with a dot.
+
+    >>> files = source_files()
+    >>> "thence." in files, "thence.engine.step" in files
+    (True, True)
+    """
+    found = {}
+    for path in sorted(_ROOT.rglob("*.py")):
+        names = ("thence", *path.relative_to(_ROOT).with_suffix("").parts)
+        name = ".".join(names[:-1]) + "." if names[-1] == "__init__" else ".".join(names)
+        found[name] = zlib.compress(path.read_bytes(), 9)
+    return found
+
+
+def carried(task: Callable[[Iterable[Any]], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
+    """A function that does what a task does, wherever Spark sends it."""
+    ready = installer()
+    data = pickle.dumps(task)
+
+    def run(batches: Any) -> Iterator[Any]:
+        return ready(data)(batches)  # type: ignore[no-any-return]
+
+    return run
+
+
+def carried_processor(work: Any) -> Any:
+    """A stateful processor that does what some work does, wherever Spark sends it."""
+    ready = installer()
+    data = pickle.dumps(work)
+
+    class Carried(StatefulProcessor):
+        """Spark's side of the work: hands everything on."""
+
+        def init(self, handle: Any) -> None:
+            self._work = ready(data)
+            self._work.init(handle)
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
+            return (Row(**values) for values in self._work.rows(key, rows, timerValues))
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
+            return (Row(**values) for values in self._work.timer(key, timerValues))
+
+        def close(self) -> None:
+            pass
+
+    return Carried()
+
+
+def installer() -> Callable[[bytes], Any]:
+    """A function that sees to it that Thence can be imported, and then unpickles what it is given.
+
+    It refers to nothing outside itself but the standard library.
+    """
+    files, version = dict(source_files()), thence.__version__
+
+    def ready(data: bytes) -> Any:
+        import importlib.abc  # noqa: PLC0415
+        import importlib.metadata  # noqa: PLC0415
+        import importlib.util  # noqa: PLC0415
+        import pickle  # noqa: PLC0415
+        import sys  # noqa: PLC0415
+        import zlib  # noqa: PLC0415
+
+        def installed() -> bool:
+            if "thence" in sys.modules:
+                known = getattr(sys.modules["thence"], "__version__", None)
+                if known != version:
+                    raise ImportError(
+                        f"this executor has loaded Thence {known}, the query brings {version}: "
+                        "restart the executor"
+                    )
+                return True
+            if importlib.util.find_spec("thence") is None:
+                return False
+            try:
+                return importlib.metadata.version("thence") == version
+            except importlib.metadata.PackageNotFoundError:
+                return False
+
+        class Carried(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+            """Finds and loads the modules of Thence that the query brought along."""
+
+            def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+                if fullname in files or fullname + "." in files:
+                    return importlib.util.spec_from_loader(
+                        fullname, self, origin="<carried>", is_package=fullname + "." in files
+                    )
+                return None
+
+            def is_package(self, fullname: str) -> bool:
+                return fullname + "." in files
+
+            def get_source(self, fullname: str) -> str:
+                name = fullname if fullname in files else fullname + "."
+                return zlib.decompress(files[name]).decode()
+
+        if not installed():
+            sys.meta_path.insert(0, Carried())
+        return pickle.loads(data)  # noqa: S301 (made by this very query)
+
+    return ready

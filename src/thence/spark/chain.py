@@ -1,0 +1,145 @@
+"""A program as a chain of hops: what every task of a query is told, and all it needs to know.
+
+A hop is a shuffle and the work after it. Blocks of events travel along the chain; each says at
+which hop it is to be read, and passes the hops before that unopened. The chain is data: it
+travels to the executors inside the query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thence.engine.needs import retention_of
+from thence.engine.program import Part
+from thence.logic.conjunct import Retention
+from thence.model.schema import EventSchema
+from thence.spark.keys import Key
+from thence.spark.parts import How, Piece
+from thence.spark.placing import places
+from thence.spark.slices import Reach
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One piece of a program at its place in the chain.
+
+    ``places`` are the numbers that lead to its shards. ``reads`` are the columns it needs of each
+    event. ``always`` says that its rules may find something where there is no event at all.
+    ``counts`` are the input events whose latecomers are counted here.
+    """
+
+    number: int
+    part: Part
+    how: How
+    key: Key | None
+    reach: Mapping[str, Reach]
+    places: tuple[int, ...]
+    reads: Mapping[str, tuple[str, ...]]
+    always: bool
+    counts: frozenset[str] = frozenset()
+    retention: Mapping[str, Retention] = field(default_factory=dict)
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one shard only."""
+        return len(self.places) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The hops of a program, and what it gives in the end.
+
+    ``spread`` are numbers that lead to all partitions alike, for blocks that only pass. ``horizon``
+    is the time up to which everything is there, where that is known beforehand.
+    """
+
+    hops: tuple[Hop, ...]
+    schemas: Mapping[str, EventSchema]
+    emit: tuple[str, ...]
+    repeats: frozenset[str]
+    spread: tuple[int, ...]
+    lineage: bool
+    horizon: int | None = None
+    late: bool = False
+    holds: tuple[Mapping[str, Any], ...] = ()
+    """What the state of each hop holds (``memory.py``); empty in a batch."""
+
+    @property
+    def end(self) -> int:
+        """The number after the last hop's: where results go."""
+        return len(self.hops)
+
+    def targets(self, event: str, after: int) -> tuple[int, ...]:
+        """The numbers of the hops after a given one that read an event; the end counts as one."""
+        found = [hop.number for hop in self.hops[after + 1 :] if event in hop.part.inputs]
+        distinct = event not in self.repeats or self.hops[after].how == "whole row"
+        return (*found, self.end) if event in self.emit and distinct else tuple(found)
+
+    @property
+    def waits(self) -> bool:
+        """Whether some rule has to know up to when everything has been seen."""
+        return any(rule.conjunct.gates for hop in self.hops for rule in hop.part.prepared)
+
+
+def make_chain(
+    pieces: Sequence[Piece],
+    schemas: Mapping[str, EventSchema],
+    emit: tuple[str, ...],
+    shards: int,
+    lineage: bool,
+    horizon: int | None = None,
+    late: bool = False,
+    lengths: Mapping[str, int] | None = None,
+) -> Chain:
+    """The chain of some pieces of a program, each on so many shards.
+
+    ``lengths`` says how long events last at most, from which follows how long a stream
+    has to keep them. Where latecomers or lineage are asked for, events come with all attributes.
+    """
+    counted: set[str] = set()
+    hops = []
+    for number, piece in enumerate(pieces):
+        count = 1 if piece.how == "one place" else shards
+        part = piece.part
+        hops.append(
+            Hop(
+                number,
+                part,
+                piece.how,
+                piece.key,
+                piece.reach,
+                places(count),
+                _reads(piece, late or lineage),
+                any(not rule.conjunct.atoms for rule in part.prepared),
+                part.base - counted,
+                {} if lengths is None else retention_of(part.prepared, lengths),
+            )
+        )
+        counted |= part.base
+    return Chain(
+        tuple(hops),
+        {event: schemas[event] for hop in hops for event in hop.part.schemas},
+        emit,
+        frozenset(event for piece in pieces for event in piece.repeats),
+        places(shards),
+        lineage,
+        horizon,
+        late,
+    )
+
+
+def _reads(piece: Piece, whole: bool) -> dict[str, tuple[str, ...]]:
+    """The columns that a piece needs of each event that it is given, in the schema's order."""
+    part = piece.part
+    columns = part.columns
+    found = {}
+    for event in part.inputs:
+        names = part.schemas[event].names
+        everything = whole or piece.how == "whole row"
+        needed = set(names) if everything else set(columns.get(event, ()))
+        if piece.key is not None:
+            needed |= set(piece.key.columns.get(event, ()))
+        found[event] = tuple(name for name in names if name in needed)
+    return found

@@ -1,0 +1,162 @@
+"""What a shard of a stream remembers, as bytes in Spark's state store, and whether it still fits.
+
+The bytes begin with a description of what is in them: which events, with which columns, kept for
+how long. A query that is restarted with a changed program can go on where that is at least what the
+new program needs; where it is not, some results would be missed or wrong, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from thence.engine.rows import select
+from thence.engine.state import State, decode, encode, read_header
+from thence.logic.bounds import UNBOUNDED
+from thence.logic.conjunct import is_inner
+from thence.model.errors import StateError
+from thence.model.events import Events
+from thence.model.schema import EventSchema
+from thence.model.time import format_duration
+from thence.spark.chain import Chain, Hop
+from thence.spark.conditions import condition_form, let_through
+from thence.spark.wanted import needed_rows
+
+VERSION = 1
+
+
+def write_state(chain: Chain, hop: Hop, state: State) -> bytes:
+    """The state of a shard as bytes."""
+    return encode(state, {"version": VERSION, "holds": chain.holds[hop.number]})
+
+
+def read_state(chain: Chain, hop: Hop, stored: Any) -> State:
+    """The state of a shard, empty at the beginning."""
+    if stored is None:
+        return State()
+    body = bytes(stored[0])
+    header = read_header(body)
+    if header.get("version") != VERSION:
+        raise StateError(
+            f"the checkpoint has state of format version {header.get('version')}; this version of "
+            f"Thence reads version {VERSION}: go on with the version that wrote it, or begin with "
+            "a new checkpoint"
+        )
+    state = decode(body)
+    holds, needs = header["holds"], chain.holds[hop.number]
+    if holds == needs:
+        return state
+    problems = misfits(holds, needs)
+    if problems:
+        raise StateError(refusal(problems))
+    return _converted(state, hop, needs)
+
+
+def refusal(problems: list[str]) -> str:
+    """Why a query cannot go on from a checkpoint."""
+    return (
+        "the state in the checkpoint does not fit the changed program:\n"
+        + "\n".join(f"  - {problem}" for problem in problems)
+        + "\nGo on with the program as it was, or begin with a new checkpoint."
+    )
+
+
+def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any]:
+    """What the state of a hop holds, as JSON can say it. ``rules`` has a fingerprint of everything
+    that a derived event rests on."""
+    rows = needed_rows(hop.part)
+    columns = hop.part.columns
+    events: dict[str, Any] = {}
+    for event, kept in sorted(hop.retention.items()):
+        if kept.micros <= -UNBOUNDED:
+            continue
+        schema = hop.part.schemas[event]
+        names = [n for n in schema.names if chain.lineage or n in columns.get(event, ())]
+        alternatives = rows[event] if event in hop.part.base else ()
+        events[event] = {
+            "columns": {name: str(schema.type_of(name)) for name in names},
+            "kept": kept.micros if kept.bounded else None,
+            "key": list(hop.key.columns[event]) if hop.key is not None else [],
+            "rows": [[condition_form(predicate) for predicate in way] for way in alternatives],
+            "rules": rules.get(event, ""),
+        }
+    return {
+        "shards": len(hop.places),
+        "spread": hop.how,
+        "lineage": chain.lineage,
+        "events": events,
+    }
+
+
+def misfits(holds: Mapping[str, Any], needs: Mapping[str, Any]) -> list[str]:
+    """Why state that holds one thing cannot serve a program that needs another; nothing if it can.
+
+    >>> base = {"shards": 2, "spread": "key", "lineage": False, "events": {}}
+    >>> misfits(base, {**base, "shards": 4})
+    ['it is spread over 2 shards, not 4: use shards=2']
+    """
+    found = []
+    if holds["shards"] != needs["shards"] and holds["spread"] == needs["spread"]:
+        found.append(
+            f"it is spread over {holds['shards']} shards, not {needs['shards']}: "
+            f"use shards={holds['shards']}"
+        )
+    if holds["lineage"] != needs["lineage"]:
+        found.append(f"it was written with lineage={holds['lineage']}")
+    if needs["events"] and holds["spread"] != needs["spread"]:
+        found.append(f"it is spread by {holds['spread']}, not by {needs['spread']}")
+    for event, need in needs["events"].items():
+        held = holds["events"].get(event)
+        if held is None:
+            found.append(f"it holds no {_named(event)} events, which rules now look back at")
+        else:
+            found += _event_misfits(_named(event), held, need)
+    return found
+
+
+def _event_misfits(event: str, held: Mapping[str, Any], need: Mapping[str, Any]) -> list[str]:
+    found = []
+    for name, kind in need["columns"].items():
+        known = held["columns"].get(name)
+        if known is None:
+            found.append(f"it does not hold '{name}' of {event} events, which rules now read")
+        elif known != kind:
+            found.append(f"it holds '{name}' of {event} events as {known}, not as {kind}")
+    if held["kept"] is not None and (need["kept"] is None or need["kept"] > held["kept"]):
+        wanted = "forever" if need["kept"] is None else f"for {format_duration(need['kept'])}"
+        kept = format_duration(max(held["kept"], 0))
+        found.append(f"it keeps {event} events for {kept}; rules now need them {wanted}")
+    if held["key"] != need["key"]:
+        found.append(f"{event} events are spread by {held['key']}, not by {need['key']}")
+    if not let_through(need["rows"], held["rows"]):
+        found.append(f"it holds only those {event} events that the conditions so far let through")
+    if held["rules"] != need["rules"]:
+        found.append(f"it holds {event} events that other rules derived")
+    return found
+
+
+def _named(event: str) -> str:
+    return "inner" if is_inner(event) else f"'{event}'"
+
+
+def _converted(state: State, hop: Hop, needs: Mapping[str, Any]) -> State:
+    """State of an earlier program with what a new one needs of it."""
+    events = {
+        event: select(state.events[event], need["columns"])
+        for event, need in needs["events"].items()
+        if event in state.events
+    }
+    derived = {event: hop.part.schemas[event] for event in hop.part.outputs}
+    return replace(
+        state,
+        events=events,
+        emitted={e: t for e, t in state.emitted.items() if e in derived and _same(t, derived[e])},
+        waiting={e: t for e, t in state.waiting.items() if e in derived and _same(t, derived[e])},
+    )
+
+
+def _same(events: Events, schema: EventSchema) -> bool:
+    """Whether events have the attributes of a schema."""
+    have = {name: c.type for name, c in events.columns.items() if not name.startswith("#")}
+    return have == {a.name: a.type.arrow for a in schema.attributes}

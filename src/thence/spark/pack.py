@@ -1,0 +1,133 @@
+"""Packing: rows that come from Spark become blocks. This is where events enter Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from thence.model.events import Events
+from thence.model.types import Type
+from thence.spark.blocks import Block, events_in, from_batch, to_batch
+from thence.spark.chain import Chain
+from thence.spark.context import Context
+from thence.spark.frames import Layout
+from thence.spark.route import routed, sent, ticks
+
+ROWS = 1 << 18
+"""How many rows are packed together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """A packing task: how rows are laid out, and where events go.
+
+    With ``tick``, every task also has every shard of the first hop looked at, events or not.
+    """
+
+    chain: Chain
+    layout: Layout
+    tick: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = self.chain.hops[0]
+        if self.tick or first.always:
+            yield to_batch(list(ticks(first)))
+        for number, rows in enumerate(_gathered(batches)):
+            blocks = [
+                block
+                for event, events in self._by_event(rows)
+                for block in sent(self.chain, event, events, -1, number, None)
+            ]
+            if blocks:
+                yield to_batch(blocks)
+
+    def _by_event(self, rows: Any) -> Iterator[tuple[str, Events]]:
+        """Rows of mixed types as events of each type."""
+        codes = _numbers(rows.column("event"))
+        sizes = np.bincount(codes, minlength=len(self.layout.events))
+        present = np.flatnonzero(sizes)
+        if len(present) > 1:
+            rows = rows.take(pa.array(np.argsort(codes, kind="stable")))
+        start = 0
+        for code in present.tolist():
+            event = self.layout.events[code]
+            yield event, self._events(event, rows.slice(start, int(sizes[code])))
+            start += int(sizes[code])
+
+    def _events(self, event: str, rows: Any) -> Events:
+        end = _numbers(rows.column("end"))
+        start = end if self.layout.points else _numbers(rows.column("start"))
+        if start is not end and np.array_equal(start, end):
+            start = end
+        schema = self.chain.schemas[event]
+        columns = {}
+        for attribute, slot in self.layout.slots[event].items():
+            declared = schema.type_of(attribute)
+            assert declared is not None
+            columns[attribute] = _typed(rows.column(slot), declared)
+        return Events(start, end, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Splits blocks by the time slices of the first hop, once their boundaries are known.
+
+    The boundaries and the horizon come as further columns, the same in every row.
+    """
+
+    chain: Chain
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        hop = self.chain.hops[0]
+        for batch in batches:
+            context = Context.read(self.chain, batch)
+            blocks: list[Block] = []
+            for block in from_batch(batch):
+                if block.hop == hop.number and block.data is not None:
+                    for event, events in events_in([block]).items():
+                        blocks += routed(hop, event, events, context.boundaries)
+                else:
+                    blocks.append(block)
+            if blocks:
+                yield context.added(to_batch(blocks))
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    """Rows in portions of a good size: many small batches cost more than a few large ones."""
+    waiting: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            count += batch.num_rows
+        if count >= ROWS:
+            yield pa.Table.from_batches(waiting).combine_chunks()
+            waiting, count = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def _numbers(column: Any) -> Any:
+    return _one(column).to_numpy()
+
+
+def _one(column: Any) -> Any:
+    """A column as one array."""
+    if isinstance(column, pa.ChunkedArray):
+        return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    return column
+
+
+def _typed(column: Any, declared: Type) -> Any:
+    """A column in the type that the engine expects; Spark's differ in the name of the time zone,
+    and may use large offsets."""
+    array = _one(column)
+    if array.type == declared.arrow:
+        return array
+    if pa.types.is_timestamp(array.type):
+        return array.view(pa.int64()).view(declared.arrow)
+    return array.cast(declared.arrow)

@@ -1,0 +1,99 @@
+"""``detect``: a program over DataFrames, as a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from thence.model.errors import InputError
+from thence.model.instants import instant, length
+from thence.program import Program
+from thence.spark.batch import batch_job
+from thence.spark.frames import read_frames
+from thence.spark.output import make_output
+from thence.spark.parts import needed_stages
+from thence.spark.stream import stream_job, stream_needs
+from thence.spark.wanted import wanted
+
+MOST_SHARDS = 10_000
+
+
+def detect(
+    program: Program,
+    frames: Any,
+    emit: Any = None,
+    *,
+    until: Any = None,
+    max_delay: Any = None,
+    lineage: bool = False,
+    shards: int | None = None,
+    late: bool = False,
+    allow_unbounded: bool = False,
+    name: str = "thence",
+) -> DataFrame:
+    """Find every derived event in DataFrames of events, as a DataFrame.
+
+    ``frames`` maps event names to DataFrames, or is one DataFrame with a column ``type``; all of
+    them batch, or all streaming. Times are in a column ``time``, or in ``start`` and ``end``.
+
+    With one name as ``emit``, the result has that event's attributes, ``start`` and ``end``. With
+    several names, or without, it has all those events: a column ``type``, all their attributes,
+    ``start`` and ``end``. ``lineage`` adds a column that names the base events behind each result.
+
+    In a batch, ``until`` is the time up to which everything has been seen; without it, the latest
+    event time. In a stream that is the watermark, which stays ``max_delay`` behind the latest
+    event; a batch has no use for ``max_delay`` and ignores it. Events that come later still are
+    counted in the query's progress, in the observed metrics called ``name``, together with
+    ``results``, ``state_rows`` and ``state_bytes``. With ``late``, they are also part of the
+    result, marked in a column ``late``. A program whose state has no bound is refused in a stream
+    unless ``allow_unbounded`` is set.
+
+    ``shards`` is over how many shards the work is spread. Nothing is computed until the result
+    is used.
+    """
+    if not isinstance(program, Program):
+        raise InputError(
+            f"detect: the program must come from thence.compile or thence.load, not be a "
+            f"{type(program).__name__}"
+        )
+    if shards is not None and not 1 <= shards <= MOST_SHARDS:
+        raise InputError(f"shards must be a whole number from 1 to {MOST_SHARDS:,}, not {shards!r}")
+    names = program._emitted(emit)
+    if not names:
+        raise InputError("the program derives no event, so there is nothing to detect")
+    compiled = program._compiled
+    part = compiled.part(needed_stages(compiled, names), names)
+    streaming = is_streaming(frames)
+    single = isinstance(emit, str)
+    if streaming:
+        if until is not None:
+            raise InputError(
+                "until: a stream has no end; its watermark says up to when everything has been seen"
+            )
+        needs = stream_needs(compiled, allow_unbounded)
+        delay = 0 if max_delay is None else length(max_delay, "max_delay")
+        given = read_frames(
+            frames, wanted(compiled, part, lineage or late, needs.instants), -(-delay // 1000)
+        )
+        output = make_output(
+            compiled.schemas, names, single, sorted(part.base) if late else (), lineage
+        )
+        return stream_job(compiled, needs, given, names, output, shards, lineage, late, name)
+    if late:
+        raise InputError("late: a batch has all its events, so none of them is late")
+    horizon = None if until is None else instant(until, "until")
+    given = read_frames(frames, wanted(compiled, part, lineage))
+    output = make_output(compiled.schemas, names, single, (), lineage)
+    return batch_job(compiled, given, names, output, shards, lineage, horizon)
+
+
+def is_streaming(frames: Any) -> bool:
+    """Whether DataFrames are streams; the first one tells, since all have to be alike."""
+    while isinstance(frames, (Mapping, list, tuple)):
+        values = list(frames.values() if isinstance(frames, Mapping) else frames)
+        if not values:
+            return False
+        frames = values[0]
+    return bool(getattr(frames, "isStreaming", False))

@@ -1,0 +1,118 @@
+"""Routing: which events go to which shard of a hop, as blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from thence.engine.rows import is_points, select, take
+from thence.model.events import Events, Times
+from thence.spark.blocks import Block, decode, encode
+from thence.spark.chain import Chain, Hop
+from thence.spark.hashing import hash_columns
+from thence.spark.slices import needed_by
+
+Shards = npt.NDArray[np.int64]
+
+LARGEST = 1 << 19
+"""How many events a block has at most, so that blocks stay far below what one value may hold."""
+
+
+def sent(
+    chain: Chain, event: str, events: Events, after: int, origin: int, boundaries: Times | None
+) -> Iterator[Block]:
+    """Events on their way to every hop after a given one that reads them.
+
+    They are split by shard when their hop is the next one and what that takes is known; otherwise
+    they pass as they are, in a partition that ``origin`` (any number) chooses.
+    """
+    for target in chain.targets(event, after):
+        hop = chain.hops[target] if target == after + 1 < chain.end else None
+        if hop is not None and (hop.how != "time" or boundaries is not None or hop.alone):
+            yield from routed(hop, event, events, boundaries)
+        else:
+            yield from _whole(chain.spread[origin % len(chain.spread)], target, event, events)
+
+
+def forwarded(
+    chain: Chain, block: Block, after: int, origin: int, boundaries: Times | None
+) -> Iterator[Block]:
+    """A block that is not for this hop, on its way: split by shard when its hop is the next one."""
+    if block.hop == after + 1 < chain.end and block.data is not None:
+        yield from routed(chain.hops[block.hop], block.event, decode(block.data), boundaries)
+    else:
+        yield replace(block, place=chain.spread[origin % len(chain.spread)])
+
+
+def routed(hop: Hop, event: str, events: Events, boundaries: Times | None) -> Iterator[Block]:
+    """Events split by the shards of a hop."""
+    events = narrowed(hop, event, events)
+    count = len(hop.places)
+    if hop.alone:
+        yield from _whole(hop.places[0], hop.number, event, events)
+    elif hop.how == "time":
+        assert boundaries is not None
+        first, last = needed_by(events.end, boundaries, hop.reach[event])
+        for shard, place in enumerate(hop.places):
+            rows = np.flatnonzero((first <= shard) & (shard <= last))
+            yield from _whole(place, hop.number, event, take(events, rows))
+    else:
+        shards = shards_of(hop, event, events)
+        order = np.argsort(shards.astype(np.uint16), kind="stable")
+        ends = np.cumsum(np.bincount(shards, minlength=count)).tolist()
+        events = take(events, order)
+        for place, start, end in zip(hop.places, [0, *ends], ends, strict=False):
+            yield from _whole(place, hop.number, event, sliced(events, start, end))
+
+
+def shards_of(hop: Hop, event: str, events: Events) -> Shards:
+    """The shard of each event, where the work is spread by key or by whole row."""
+    if hop.key is not None:
+        names = hop.key.columns[event]
+        columns = [events.columns[name] for name in names]
+        kinds = list(hop.key.kinds[event])
+    else:
+        columns, kinds = _identity(hop, event, events)
+    return (hash_columns(columns, kinds, len(events)) % np.uint64(len(hop.places))).astype(np.int64)
+
+
+def _identity(hop: Hop, event: str, events: Events) -> tuple[list[Any], list[str]]:
+    """The columns that make an event what it is, lists apart."""
+    attributes = [a for a in hop.part.schemas[event].attributes if a.type.kind != "list"]
+    columns = [events.columns[a.name] for a in attributes]
+    kinds = [a.type.kind for a in attributes]
+    return [pa.array(events.start), pa.array(events.end), *columns], ["int", "int", *kinds]
+
+
+def narrowed(hop: Hop, event: str, events: Events) -> Events:
+    """Events with the columns that a hop reads, and their lineage if they carry one."""
+    names = hop.reads[event]
+    extra = [name for name in events.columns if name.startswith("#")]
+    return select(events, [*names, *extra])
+
+
+def sliced(events: Events, start: int, end: int) -> Events:
+    """Consecutive events, without a copy."""
+    times = events.end[start:end]
+    starts = times if is_points(events) else events.start[start:end]
+    columns = {n: c.slice(start, end - start) for n, c in events.columns.items()}
+    return Events(starts, times, columns)
+
+
+def _whole(place: int, hop: int, event: str, events: Events) -> Iterator[Block]:
+    for start in range(0, len(events), LARGEST):
+        piece = events
+        if len(events) > LARGEST:
+            piece = sliced(events, start, min(start + LARGEST, len(events)))
+        yield Block(place, hop, event, len(piece), encode(piece))
+
+
+def ticks(hop: Hop, origin: int = 0, step: int = 1) -> Iterator[Block]:
+    """Blocks without events for the shards of a hop: all, or those that ``origin`` sees to."""
+    for place in hop.places[origin::step]:
+        yield Block(place, hop.number, "", 0, None)

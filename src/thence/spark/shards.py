@@ -1,0 +1,53 @@
+"""Over how many shards work is spread where nobody says."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?\])?")
+_LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]")
+
+
+def batch_shards(spark: Any) -> int:
+    """The number of tasks that can run at once, as far as the session's settings tell; else its
+    number of shuffle partitions."""
+    parallel = _setting(spark, "spark.default.parallelism") or parallel_tasks(
+        _setting(spark, "spark.master") or "",
+        _setting(spark, "spark.executor.instances"),
+        _setting(spark, "spark.executor.cores"),
+    )
+    return max(1, int(parallel)) if parallel else stream_partitions(spark)
+
+
+def parallel_tasks(master: str, executors: str | None, cores: str | None) -> int | None:
+    """How many tasks a master runs at once; None where its name does not tell.
+
+    >>> parallel_tasks("local[2]", None, None)
+    2
+    >>> parallel_tasks("local-cluster[2,3,1024]", None, None)
+    6
+    >>> parallel_tasks("yarn", "8", "4"), parallel_tasks("yarn", None, None)
+    (32, None)
+    """
+    local = _LOCAL.fullmatch(master)
+    if local:
+        count = local[1]
+        return (os.cpu_count() or 1) if count == "*" else int(count or 1)
+    cluster = _LOCAL_CLUSTER.fullmatch(master)
+    if cluster:
+        return int(cluster[1]) * int(cluster[2])
+    if executors and cores:
+        return int(executors) * int(cores)
+    return None
+
+
+def stream_partitions(spark: Any) -> int:
+    """The number of partitions of every stateful operator: Spark's own setting."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions"))
+
+
+def _setting(spark: Any, key: str) -> str | None:
+    found: str | None = spark.conf.get(key, None)
+    return found

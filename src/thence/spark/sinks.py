@@ -1,0 +1,202 @@
+"""Where results go: into folders of files, whole batch by whole batch, or to a topic of Kafka.
+
+A batch of a stream has a number, and its results are always written under that number. When Spark
+repeats a batch after a failure, what the first attempt wrote is replaced, so that every result is
+there once for whoever reads the folder.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from thence.io.render import csv_text, json_text
+from thence.io.write import EXTENSIONS
+from thence.model.errors import InputError
+from thence.spark.carry import carried
+from thence.spark.sources import is_address
+
+ROWS_PER_FILE = 1_000_000
+_LINES = "value string"
+_WRITING = "_writing"
+
+Columns = Mapping[str, Sequence[str]]
+"""The columns that each event has among those of all events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A sink as it was written: a folder, servers and a topic, or the console."""
+
+    kind: str
+    where: str = ""
+
+
+def parse_sink(text: str, option: str = "--sink") -> Sink:
+    """A sink from its text.
+
+    >>> parse_sink("files:found"), parse_sink("console")
+    (Sink(kind='files', where='found'), Sink(kind='console', where=''))
+    """
+    if text == "console":
+        return Sink("console")
+    kind, colon, where = text.partition(":")
+    if not colon or kind not in ("files", "kafka") or is_address(text):
+        return Sink("files", text)
+    if kind == "kafka" and not all(where.rpartition("/")[::2]):
+        raise InputError(f"{option} {text}: write kafka:SERVERS/TOPIC (kafka:host:9092/overdue).")
+    if not where:
+        raise InputError(f"{option} {text}: write files:FOLDER.")
+    return Sink(kind, where)
+
+
+# -- rows as text
+
+
+def as_lines(frame: DataFrame, kind: str, columns: Columns | None, each: bool = False) -> DataFrame:
+    """Rows as JSON lines or CSV, in one column ``value``; ``each`` in a row of its own.
+
+    With ``columns``, rows have a column ``type``, and JSON gets only what belongs to that event.
+    """
+    return frame.mapInArrow(carried(Render(kind, columns, each)), _LINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """The task that turns rows into text."""
+
+    kind: str
+    columns: Columns | None
+    each: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begun = False
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            if not table.num_rows:
+                continue
+            if self.kind == "csv":
+                pieces = csv_text(table, header=not begun)
+            else:
+                pieces = _records(table, self.columns)
+            begun = True
+            text = b"".join(pieces).decode().removesuffix("\n")
+            yield pa.record_batch({"value": text.split("\n") if self.each else [text]})
+
+
+def _records(table: pa.Table, columns: Columns | None) -> Iterator[bytes]:
+    if columns is None:
+        yield from json_text(table)
+        return
+    kinds = table.column("type")
+    for event in kinds.unique().to_pylist():
+        rows = table.filter(pc.equal(kinds, event))
+        yield from json_text(rows.select(list(columns[event])), event)
+
+
+# -- the results of a batch job
+
+
+def write_parts(frame: DataFrame, folder: Path, event: str, kind: str, rows: int) -> list[Path]:
+    """One event's results as files in a folder, in the order of their start; few results are one
+    file. Files of an earlier run under the same name are replaced."""
+    files = -(-rows // ROWS_PER_FILE) or 1
+    spread = frame.repartitionByRange(files, "start") if files > 1 else frame.coalesce(1)
+    temporary = folder / f"{_WRITING}-{event}"
+    ending = EXTENSIONS[kind]
+    try:
+        _write(spread.sortWithinPartitions("start"), str(temporary), kind, None)
+        written = _part_files(temporary)
+        for old in folder.glob(f"{event}.*"):
+            if re.fullmatch(rf"{re.escape(event)}(\.\d+)?{re.escape(ending)}", old.name):
+                old.unlink()
+        return [
+            part.replace(folder / (event + (f".{n:05}" if len(written) > 1 else "") + ending))
+            for n, part in enumerate(written)
+        ]
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _write(frame: DataFrame, folder: str, kind: str, columns: Columns | None) -> None:
+    if kind == "parquet":
+        frame.write.mode("overwrite").parquet(folder)
+    else:
+        as_lines(frame, kind, columns).write.mode("overwrite").text(folder)
+
+
+def _part_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.name.startswith("part-"))
+
+
+# -- the batches of a stream
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder to which a stream adds a folder per batch, such as ``batch=000012``."""
+
+    path: str
+    kind: str
+    columns: Columns | None
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        """Write the rows of a batch; instead of those of an earlier attempt, if there was one."""
+        name = f"batch={batch:06}"
+        if is_address(self.path):
+            _write(frame, f"{self.path.rstrip('/')}/{name}", self.kind, self.columns)
+            return
+        place = Path(self.path)
+        temporary = place / _WRITING / name
+        _write(frame, str(temporary.absolute()), self.kind, self.columns)
+        _name_parts(temporary, EXTENSIONS[self.kind])
+        target = place / name
+        if target.exists():
+            shutil.rmtree(target)
+        if _part_files(temporary):
+            temporary.replace(target)
+        else:
+            shutil.rmtree(temporary)
+
+    def check_unused(self, checkpoint: str) -> None:
+        """Refuse a folder with results of a stream that a new checkpoint knows nothing of."""
+        if is_address(self.path) or is_address(checkpoint) or Path(checkpoint).exists():
+            return
+        if any(Path(self.path).glob("batch=*")):
+            raise InputError(
+                f"'{self.path}' holds results of an earlier stream, and there is no checkpoint "
+                f"'{checkpoint}' to go on from. Give its --checkpoint, or another folder."
+            )
+
+
+def _name_parts(folder: Path, ending: str) -> None:
+    """Give files the ending of their format; remove those without a row, and Spark's own."""
+    for file in folder.iterdir():
+        if not file.name.startswith("part-") or _is_empty(file, ending):
+            file.unlink()
+        else:
+            number = file.name.split("-")[1]
+            file.replace(file.with_name(f"part-{number}{ending}"))
+
+
+def _is_empty(file: Path, ending: str) -> bool:
+    if ending == ".parquet":
+        return bool(pq.read_metadata(file).num_rows == 0)
+    return file.stat().st_size == 0
+
+
+def to_kafka(frame: DataFrame, where: str, columns: Columns | None) -> None:
+    """Write rows as JSON to a topic."""
+    servers, _, topic = where.rpartition("/")
+    lines = as_lines(frame, "jsonl", columns, each=True)
+    writer = lines.select(F.col("value")).write.format("kafka")
+    writer.option("kafka.bootstrap.servers", servers).option("topic", topic).save()
