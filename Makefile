@@ -2,7 +2,7 @@
 # The preparation is done once and again only when its inputs change.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint format bench bench-quick profile setup clean
+.PHONY: help run test test-long lint format bench bench-quick bench-spark bench-spark-quick profile setup clean
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -20,9 +20,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
 	  | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
-run: $(READY_RUN) ## detect late orders among some thousand events, and print what was found
-	@$(BIN)/python examples/orders/generate.py $(ORDERS)
-	$(BIN)/thence run examples/orders/orders.thence --events $(ORDERS)/events.jsonl --limit 8
+run: $(READY_RUN) ## find overdue orders among 300,000 events on local Spark, and show what was found
+	@$(BIN)/python examples/orders/run.py $(ORDERS)
 
 test: lint ## lint, types and tests: what a change has to pass
 	$(BIN)/python -m pytest
@@ -44,6 +43,12 @@ bench: $(READY) ## the benchmark table, with its bars
 
 bench-quick: $(READY) ## the same in a few seconds, roughly
 	$(BIN)/python -m benchmarks.run --quick
+
+bench-spark: $(READY) ## Thence on Spark against Spark SQL, with its bars
+	$(BIN)/python -m benchmarks.spark.run
+
+bench-spark-quick: $(READY) ## the same with small tables, without bars
+	$(BIN)/python -m benchmarks.spark.run --quick
 
 profile: $(READY) ## where a query spends its time: make profile QUERY=q1
 	$(BIN)/python -m benchmarks.profile $(or $(QUERY),q1)

@@ -48,13 +48,16 @@ class Done:
 
 
 Command = Callable[..., Done]
+EMBEDDED = ("--engine", "embedded")
 
 
 @pytest.fixture
 def thence(capfd: pytest.CaptureFixture[str]) -> Command:
-    """Run the command in this process."""
+    """Run the command in this process; `thence run` without Spark, which test_cli_spark.py has."""
 
     def run(*arguments: object) -> Done:
+        if arguments[0] == "run" and "--engine" not in arguments:
+            arguments = (*arguments, *EMBEDDED)
         with pytest.raises(SystemExit) as caught:
             main([str(argument) for argument in arguments])
         out, err = capfd.readouterr()
@@ -292,10 +295,12 @@ def test_wrong_usage_ends_with_2(thence: Command, rules: Path, events: Path) -> 
     assert "add --out" in thence("run", rules, "--events", events, "--format", "parquet").err
 
 
-def test_the_spark_engine_is_refused_plainly(thence: Command, rules: Path, events: Path) -> None:
-    done = thence("run", rules, "--events", events, "--engine", "spark")
+def test_settings_of_spark_are_not_for_the_embedded_engine(
+    thence: Command, rules: Path, events: Path
+) -> None:
+    done = thence("run", rules, "--events", events, "--master", "local[2]", *EMBEDDED)
     assert done.code == 2
-    assert "--engine spark is not in this version" in done.err
+    assert "--master is for Spark" in done.err
 
 
 def test_an_unwritable_place_ends_with_2(thence: Command, rules: Path, events: Path) -> None:
@@ -311,7 +316,7 @@ def test_version(thence: Command) -> None:
 
 
 def test_a_terminal_shows_tables(rules: Path, events: Path) -> None:
-    code, shown = on_terminal("run", rules, "--events", events)
+    code, shown = on_terminal("run", rules, "--events", events, *EMBEDDED)
     assert code == 0
     assert "overdue: 1 event" in shown
     assert "2026-01-01T07:00:00Z" in shown
@@ -324,7 +329,7 @@ def test_a_terminal_is_not_taken_over_by_data(rules: Path, tmp_path: Path) -> No
         '{"type": "order", "id": "\\u001b[2Jx", "qty": 1, "time": 1}\n'
         '{"type": "shipped", "id": "\\u001b[2Jx", "time": 2}\n'
     )
-    _, shown = on_terminal("run", rules, "--events", path)
+    _, shown = on_terminal("run", rules, "--events", path, *EMBEDDED)
     assert "\x1b[2J" not in shown
     assert "\\x1b[2Jx" in shown
 
@@ -332,7 +337,7 @@ def test_a_terminal_is_not_taken_over_by_data(rules: Path, tmp_path: Path) -> No
 def test_a_long_result_is_cut_on_a_terminal(rules: Path, tmp_path: Path) -> None:
     rows = [f"order,{i},1,{i}\nshipped,{i},,{i + 1000}\n" for i in range(60)]
     (tmp_path / "many.csv").write_text("type,id,qty,time\n" + "".join(rows))
-    _, shown = on_terminal("run", rules, "--events", tmp_path / "many.csv")
+    _, shown = on_terminal("run", rules, "--events", tmp_path / "many.csv", *EMBEDDED)
     assert "done: 60 events" in shown
     assert "… and 10 more" in shown
 
@@ -348,7 +353,16 @@ def test_a_reader_that_goes_away_is_no_error(rules: Path, tmp_path: Path) -> Non
     rows = [f"order,{i},1,{i}\nshipped,{i},,{i + 100_000}\n" for i in range(20_000)]
     (tmp_path / "many.csv").write_text("type,id,qty,time\n" + "".join(rows))
     with subprocess.Popen(
-        [sys.executable, "-m", "thence", "run", rules, "--events", tmp_path / "many.csv"],
+        [
+            sys.executable,
+            "-m",
+            "thence",
+            "run",
+            rules,
+            "--events",
+            tmp_path / "many.csv",
+            *EMBEDDED,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -380,7 +394,8 @@ def test_help_comes_at_once_because_nothing_heavy_is_loaded() -> None:
         "import sys\n"
         "from thence.cli.main import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "print(sorted({'pyarrow', 'lark', 'numpy'} & set(sys.modules)), file=sys.stderr)"
+        "heavy = {'pyarrow', 'lark', 'numpy', 'pyspark'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"

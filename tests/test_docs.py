@@ -45,6 +45,7 @@ from thence.model.time import UNITS
 LANGUAGE = ROOT / "docs" / "language.md"
 PYTHON = ROOT / "docs" / "python.md"
 CLI = ROOT / "docs" / "cli.md"
+SPARK = ROOT / "docs" / "spark.md"
 EXAMPLES = sorted((ROOT / "examples").glob("*/*.thence"))
 ALL_BLOCKS = [block for page in PAGES for block in blocks(page)]
 NOT_RUN = {"pip", "git", "cd", "source", "python"}
@@ -277,6 +278,14 @@ def test_everything_public_in_python_is_described() -> None:
     described = set(re.findall(r"\w+", " ".join(code(text))))
     names = set(thence.__all__).union(*map(public, (thence.Program, thence.Session)))
     assert names - described == set()
+
+
+def test_everything_public_on_spark_is_described() -> None:
+    from thence import spark as ts
+
+    described = set(re.findall(r"\w+", SPARK.read_text(encoding="utf-8")))
+    options = set(inspect.signature(ts.detect).parameters)
+    assert (set(ts.__all__) | options) - described == set()
 
 
 def test_every_command_and_option_is_described() -> None:

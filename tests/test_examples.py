@@ -15,12 +15,13 @@ import pytest
 import thence
 
 ORDERS = Path(__file__).resolve().parent.parent / "examples" / "orders"
+SMALL = ("--orders", "2000", "--format", "jsonl")
 
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("orders")
-    runpy.run_path(str(ORDERS / "generate.py"))["main"](str(folder))
+    runpy.run_path(str(ORDERS / "generate.py"))["main"]([str(folder), *SMALL])
     return folder / "events.jsonl"
 
 
@@ -52,7 +53,8 @@ def overdue_orders(records: list[dict[str, Any]]) -> dict[str, tuple[datetime, d
 
 
 def test_the_same_events_are_made_each_time(events: Path, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, ORDERS / "generate.py", tmp_path], check=True, timeout=60)
+    command = [sys.executable, ORDERS / "generate.py", tmp_path, *SMALL]
+    subprocess.run(command, check=True, timeout=60)
     assert (tmp_path / "events.jsonl").read_bytes() == events.read_bytes()
 
 
@@ -88,3 +90,28 @@ def test_a_report_counts_the_shipments_of_the_last_day(
         if counted:
             expected.add((counted, since, end))
     assert {tuple(row.values()) for row in results["report"].to_pylist()} == expected
+
+
+def test_there_is_a_file_per_day_with_the_same_events(events: Path, tmp_path: Path) -> None:
+    runpy.run_path(str(ORDERS / "generate.py"))["main"]([str(tmp_path), "--orders", "2000"])
+    program = thence.load(ORDERS / "orders.thence")
+    assert len(list(tmp_path.glob("day-*.parquet"))) >= 7
+    assert program.run(tmp_path)["overdue"].equals(program.run(events)["overdue"])
+
+
+def test_orders_on_spark(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What `make run` does, with fewer orders: the same results as in this process."""
+    monkeypatch.syspath_prepend(str(ORDERS))
+    runpy.run_path(str(ORDERS / "run.py"))["main"](str(tmp_path), 2000)
+    said = capsys.readouterr().out
+    results = thence.load(ORDERS / "orders.thence").run(tmp_path / "events")
+    for name in ("completed", "overdue", "report"):
+        assert f"{name}: {results.count(name):,}\n" in said
+        found = spark.read.parquet(str(tmp_path / name)).toArrow().to_pylist()
+        key = str
+        assert sorted(found, key=key) == sorted(results[name].to_pylist(), key=key)
+    for step in ("start Spark", "detect and write overdue", "in all"):
+        assert step in said
+    assert str(tmp_path / "report") in said

@@ -1,75 +1,112 @@
-"""Makes a week of orders and shipments, the same every time, as one file of JSON lines.
+"""Makes a week of orders and shipments, the same every time.
 
-    python examples/orders/generate.py build/orders
+    python examples/orders/generate.py build/orders/events --orders 150000
 
 Most orders leave the house in time. Large ones take longer, a few are late, a few are forgotten,
-and on the third day the packing machine is broken for some hours.
+and on the third day the packing machine is broken for some hours. Each day is a Parquet file, or,
+with ``--format jsonl``, all days together are one file of JSON lines.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import Random
 from typing import Any
 
-ORDERS = 2_000
-BEGIN = datetime(2026, 3, 2, tzinfo=UTC)
-WEEK = timedelta(days=7)
-BREAKDOWN = (BEGIN + timedelta(days=2, hours=9), BEGIN + timedelta(days=2, hours=16))
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ORDERS = 150_000
+BEGIN = np.datetime64("2026-03-02T00:00:00", "us")
+MILLISECOND = 1_000
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+BROKEN_FROM, BROKEN_UNTIL = 2 * DAY + 9 * HOUR, 2 * DAY + 16 * HOUR
 PRODUCTS = ("muffins", "bagels", "scones", "pretzels", "rye bread")
 LARGE = 10
+FORGOTTEN = 0.01
 
 
-def shipping_time(random: Random, placed: datetime, qty: int) -> timedelta | None:
-    """How long an order takes to leave the house; None if it never does."""
-    if random.random() < 0.01:
-        return None
-    hours = random.lognormvariate(1.4 if qty >= LARGE else 0.7, 0.45)
-    packed = placed + timedelta(hours=hours)
-    if BREAKDOWN[0] <= packed < BREAKDOWN[1]:
-        packed = BREAKDOWN[1] + timedelta(hours=random.uniform(0, 3))
-    return timedelta(seconds=int((packed - placed).total_seconds()))
-
-
-def events() -> list[dict[str, Any]]:
+def events(orders: int = ORDERS) -> pa.Table:
     """All orders and shipments, in the order of their times."""
-    random = Random(20260302)
-    made: list[dict[str, Any]] = []
-    for number in range(1, ORDERS + 1):
-        placed = BEGIN + timedelta(seconds=int(random.uniform(0, WEEK.total_seconds())))
-        order_id = f"o{number:05}"
-        qty = min(1 + int(random.expovariate(1 / 6)), 60)
-        made.append(
-            {
-                "type": "order",
-                "time": placed,
-                "id": order_id,
-                "product": random.choice(PRODUCTS),
-                "qty": qty,
-            }
-        )
-        taken = shipping_time(random, placed, qty)
-        if taken is not None:
-            tracking = f"t{random.randrange(16**8):08x}"
-            made.append(
-                {"type": "shipped", "time": placed + taken, "id": order_id, "tracking": tracking}
-            )
-    return sorted(made, key=lambda event: (event["time"], event["type"], event["id"]))
+    random = np.random.default_rng(20260302)
+    number = np.arange(1, orders + 1)
+    # No two orders in the same millisecond: totals over windows that coincide are slow to compute.
+    placed = np.sort(random.choice(7 * DAY // MILLISECOND, orders, replace=False)) * MILLISECOND
+    qty = np.minimum(1 + random.exponential(6, orders).astype(np.int64), 60)
+    product = pa.array(PRODUCTS).take(pa.array(random.integers(0, len(PRODUCTS), orders)))
+    packed = placed + shipping_time(random, qty)
+    broken = (packed >= BROKEN_FROM) & (packed < BROKEN_UNTIL)
+    packed = np.where(broken, BROKEN_UNTIL + random.integers(0, 3 * HOUR, orders), packed)
+    kept = np.flatnonzero(random.random(orders) >= FORGOTTEN)
+    ids = numbered("o", number, len(str(orders)))
+    tracking = numbered("t", random.permutation(number)[kept] + 40_000_000, 8)
+    made = pa.concat_tables(
+        [
+            table("order", placed, id=ids, product=product, qty=pa.array(qty)),
+            table("shipped", packed[kept], id=ids.take(pa.array(kept)), tracking=tracking),
+        ],
+        promote_options="default",
+    )
+    return made.sort_by([("time", "ascending"), ("type", "ascending"), ("id", "ascending")])
 
 
-def main(folder: str) -> None:
-    path = Path(folder) / "events.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made = events()
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for event in made:
-            time = event["time"].strftime("%Y-%m-%dT%H:%M:%SZ")
-            file.write(json.dumps({**event, "time": time}) + "\n")
-    print(f"{len(made):,} events in {path}")
+def shipping_time(random: Any, qty: Any) -> Any:
+    """How long orders take to leave the house, in microseconds."""
+    hours = random.lognormal(np.where(qty >= LARGE, 1.4, 0.7), 0.45)
+    return (hours * HOUR).astype(np.int64)
+
+
+def numbered(letter: str, numbers: Any, digits: int) -> pa.Array:
+    """Names such as o00017."""
+    return pa.array(np.char.add(letter, np.char.zfill(numbers.astype(str), digits)).tolist())
+
+
+def table(event: str, micros: Any, **columns: Any) -> pa.Table:
+    """Events of one type; times are whole milliseconds."""
+    whole = (micros // MILLISECOND * MILLISECOND).astype("timedelta64[us]")
+    times = pa.array(BEGIN + whole).cast(pa.timestamp("us", "UTC"))
+    kind = pa.repeat(pa.scalar(event), len(times))
+    return pa.table({"type": kind, "time": times, **columns})
+
+
+def write(made: pa.Table, folder: Path, kind: str = "parquet") -> list[Path]:
+    """Write events to a folder; the answer is the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.*"):
+        old.unlink()
+    if kind == "jsonl":
+        path = folder / "events.jsonl"
+        path.write_text("".join(map(line, made.to_pylist())), encoding="utf-8", newline="\n")
+        return [path]
+    days = (made["time"].to_numpy() - BEGIN).astype(np.int64) // DAY
+    paths = []
+    for day in np.unique(days):
+        paths.append(folder / f"day-{day + 1}.parquet")
+        pq.write_table(made.filter(pa.array(days == day)), paths[-1])
+    return paths
+
+
+def line(event: dict[str, Any]) -> str:
+    """A record with what this event has."""
+    time = event["time"].strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return (
+        json.dumps({key: value for key, value in {**event, "time": time}.items() if value}) + "\n"
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Make a week of orders and shipments.")
+    parser.add_argument("folder", nargs="?", default="build/orders/events", type=Path)
+    parser.add_argument("--orders", type=int, default=ORDERS, help="how many orders")
+    parser.add_argument("--format", choices=("parquet", "jsonl"), default="parquet")
+    given = parser.parse_args(arguments)
+    made = events(given.orders)
+    write(made, given.folder, given.format)
+    print(f"{made.num_rows:,} events in {given.folder}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "build/orders")
+    main()

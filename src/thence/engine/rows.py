@@ -69,18 +69,40 @@ def distinct(events: Events, known: Events | None = None) -> Events:
     if len(events) == 0:
         return events
     offset = 0 if known is None else len(known)
+    everything = events
     if offset and known is not None:
         everything = concat([known, events])
         if len(everything.columns) != len(events.columns):
             raise AssertionError("known rows lack columns of the new ones")
-    else:
-        if _strictly_increasing(events.start) or _strictly_increasing(events.end):
-            return events
-        everything = events
-    ids = row_ids(everything)
-    _, first = np.unique(ids, return_index=True)
-    fresh = np.sort(first[first >= offset]) - offset
-    return events if len(fresh) == len(events) else take(events, fresh)
+    doubtful = _with_equal_times(everything)
+    if len(doubtful) == 0:
+        return events
+    _, first = np.unique(row_ids(take(everything, doubtful)), return_index=True)
+    fresh = np.ones(len(everything), dtype=np.bool_)
+    fresh[doubtful] = False
+    fresh[doubtful[first]] = True
+    return take(events, fresh[offset:])
+
+
+def _with_equal_times(events: Events) -> Index:
+    """The rows whose interval another row may have as well; all others are told apart by it."""
+    rows = _repeated(events.start)
+    if len(rows) and not is_points(events):
+        rows = rows[_repeated(events.end[rows])]
+    return rows
+
+
+def _repeated(values: Index) -> Index:
+    """The positions of values that occur more than once, in order."""
+    if _strictly_increasing(values):
+        return np.empty(0, dtype=np.int64)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    same = ordered[1:] == ordered[:-1]
+    mask = np.zeros(len(values), dtype=np.bool_)
+    mask[order[1:][same]] = True
+    mask[order[:-1][same]] = True
+    return np.flatnonzero(mask)
 
 
 def _strictly_increasing(values: Index) -> bool:
@@ -89,17 +111,17 @@ def _strictly_increasing(values: Index) -> bool:
 
 def unique_by(events: Events, columns: Iterable[str], start: bool, end: bool) -> bool:
     """Whether the named columns, and start or end where asked, tell all rows apart."""
-    if len(events) < 2:
-        return True
-    times = []
-    if start or (end and is_points(events)):
-        times.append(events.start)
-    if end and not is_points(events):
+    times = [events.start] if start else []
+    if end and not (start and is_points(events)):
         times.append(events.end)
-    if any(_strictly_increasing(t) for t in times):
+    rows = np.arange(len(events))
+    for ends in times:  # only rows that have their times in common can be the same
+        rows = rows[_repeated(ends[rows])]
+    if len(rows) < 2:
         return True
-    codes = [identity_codes(t) for t in times]
-    codes += [identity_codes(events.columns[name]) for name in columns]
+    chosen = pa.array(rows)
+    codes = [identity_codes(ends[rows]) for ends in times]
+    codes += [identity_codes(events.columns[name].take(chosen)) for name in columns]
     if not codes:
         return False
     ids, size = combine(codes)

@@ -11,11 +11,13 @@ from thence.engine.program import Compiled
 from thence.spark.blocks import BLOCKS_DDL
 from thence.spark.carry import carried
 from thence.spark.chain import Chain, make_chain
+from thence.spark.entrance import packed
 from thence.spark.evaluate import Evaluate
 from thence.spark.frames import Input
 from thence.spark.output import Output
-from thence.spark.pack import Pack, Split
+from thence.spark.pack import Split
 from thence.spark.parts import cut
+from thence.spark.route import ticks
 from thence.spark.schema import result_schema
 from thence.spark.shards import batch_shards
 
@@ -50,14 +52,13 @@ def batch_job(
 
 
 def _packed(chain: Chain, given: Input) -> DataFrame:
-    packed = given.rows.mapInArrow(carried(Pack(chain, given.layout, tick=False)), BLOCKS_DDL)
-    if not chain.hops[0].always:
-        return packed
+    blocks = packed(given, chain, tick=False)
+    always = [block for hop in chain.hops if hop.always for block in ticks(hop)]
+    if not always:
+        return blocks
     # Rules that need no event must be looked at even where there are no rows, hence no task.
-    nothing = given.rows.sparkSession.createDataFrame(
-        [(place, 0, "", 0, None) for place in chain.hops[0].places], BLOCKS_DDL
-    )
-    return packed.union(nothing)
+    looks = [(block.place, block.hop, block.event, block.rows, b"") for block in always]
+    return blocks.union(given.rows.sparkSession.createDataFrame(looks, BLOCKS_DDL))
 
 
 def _with_context(chain: Chain, given: Input, blocks: DataFrame) -> DataFrame:

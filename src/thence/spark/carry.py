@@ -20,8 +20,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import thence
 
-_ROOT = Path(thence.__file__).parent
-
 
 @lru_cache(maxsize=1)
 def source_files() -> Mapping[str, bytes]:
@@ -31,9 +29,10 @@ def source_files() -> Mapping[str, bytes]:
     >>> "thence." in files, "thence.engine.step" in files
     (True, True)
     """
+    root = Path(thence.__file__).parent
     found = {}
-    for path in sorted(_ROOT.rglob("*.py")):
-        names = ("thence", *path.relative_to(_ROOT).with_suffix("").parts)
+    for path in sorted(root.rglob("*.py")):
+        names = ("thence", *path.relative_to(root).with_suffix("").parts)
         name = ".".join(names[:-1]) + "." if names[-1] == "__init__" else ".".join(names)
         found[name] = zlib.compress(path.read_bytes(), 9)
     return found
@@ -56,17 +55,28 @@ def carried_processor(work: Any) -> Any:
     data = pickle.dumps(work)
 
     class Carried(StatefulProcessor):
-        """Spark's side of the work: hands everything on."""
+        """Spark's side of the work: hands everything on.
+
+        Spark makes one in a process of its own before each trigger, only to ask for the state that
+        it will use. So Thence is loaded when there is something to do, not before.
+        """
 
         def init(self, handle: Any) -> None:
-            self._work = ready(data)
-            self._work.init(handle)
+            self._handle = handle
+            self._content = handle.getValueState("state", "content binary")
+            self._loaded: Any = None
+
+        def _work(self) -> Any:
+            if self._loaded is None:
+                self._loaded = ready(data)
+                self._loaded.begin(self._handle, self._content)
+            return self._loaded
 
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
-            return (Row(**values) for values in self._work.rows(key, rows, timerValues))
+            return (Row(**values) for values in self._work().rows(key, rows, timerValues))
 
         def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
-            return (Row(**values) for values in self._work.timer(key, timerValues))
+            return (Row(**values) for values in self._work().timer(key, timerValues))
 
         def close(self) -> None:
             pass

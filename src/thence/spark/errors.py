@@ -69,6 +69,7 @@ def headline(exception: BaseException) -> str:
     if not found:
         return text.split("\n", 1)[0]
     said = re.sub(r"\s*SQLSTATE: \w+", "", found[-1]["text"]).strip()
+    said = re.sub(r"^Query \[.*?\] terminated with exception: ", "", said)
     return f"{said} ({found[-1]['condition']})"
 
 

@@ -17,7 +17,7 @@ from thence.spark.blocks import Block, decode, events_in, from_batch, to_batch
 from thence.spark.chain import Chain, Hop
 from thence.spark.context import Context
 from thence.spark.output import Output
-from thence.spark.route import forwarded, sent, ticks
+from thence.spark.route import forwarded, sent
 from thence.spark.slices import owner
 
 
@@ -53,8 +53,6 @@ class Evaluate:
             shard = self._hop.places.index(place)
             for event, found in self._found(context, shard, events).items():
                 yield from self._given(context, event, found, shard)
-        if not self._last and self.chain.hops[self.number + 1].always:
-            yield context.added(to_batch(list(ticks(self.chain.hops[self.number + 1]))))
 
     @property
     def _hop(self) -> Hop:

@@ -284,12 +284,11 @@ def _streamed(parts: Sequence[_Part], shape: _Shape, max_delay_ms: int) -> DataF
 def _projected(
     part: _Part, shape: _Shape, frame: DataFrame, present: Sequence[Wanted], *more: Column
 ) -> DataFrame:
-    """Rows in their layout. ``present`` are the events that the frame's rows can still be."""
+    """Rows in their layout. ``present`` are the events that the frame's rows can still be; one that
+    no rule reads has no number, since its rows go no further."""
     source, layout = part.source, shape.layout
-    numbers = [
-        ([name], F.lit(layout.events.index(name)).cast("short"))
-        for name in (each.schema.name for each in part.wanted)
-    ]
+    read = [each.schema.name for each in present if each.alternatives]
+    numbers = [([name], F.lit(layout.events.index(name)).cast("short")) for name in read]
     columns = [source.choose(numbers).cast("short").alias("event")]
     if not layout.points:
         columns.append((part.end if part.start is None else part.start).alias("start"))

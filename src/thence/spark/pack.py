@@ -20,6 +20,12 @@ from thence.spark.route import routed, sent, ticks
 ROWS = 1 << 18
 """How many rows are packed together."""
 
+SPARE_BITS = 5
+"""How many bits the microseconds of the years 1 to 9999 leave of a 64-bit number."""
+
+WHEN = "when"
+"""A column with the end of an event, and in the spare bits the number of its type."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pack:
@@ -33,9 +39,8 @@ class Pack:
     tick: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        first = self.chain.hops[0]
-        if self.tick or first.always:
-            yield to_batch(list(ticks(first)))
+        if self.tick:
+            yield to_batch(list(ticks(self.chain.hops[0])))
         for number, rows in enumerate(_gathered(batches)):
             blocks = [
                 block
@@ -47,7 +52,7 @@ class Pack:
 
     def _by_event(self, rows: Any) -> Iterator[tuple[str, Events]]:
         """Rows of mixed types as events of each type."""
-        codes = _numbers(rows.column("event"))
+        codes = events_of(rows)
         sizes = np.bincount(codes, minlength=len(self.layout.events))
         present = np.flatnonzero(sizes)
         if len(present) > 1:
@@ -59,7 +64,7 @@ class Pack:
             start += int(sizes[code])
 
     def _events(self, event: str, rows: Any) -> Events:
-        end = _numbers(rows.column("end"))
+        end = ends_of(rows)
         start = end if self.layout.points else _numbers(rows.column("start"))
         if start is not end and np.array_equal(start, end):
             start = end
@@ -109,6 +114,20 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
             waiting, count = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def events_of(rows: Any) -> Any:
+    """The number of the type of each row's event, in 16 bits."""
+    if WHEN in rows.column_names:
+        return (_numbers(rows.column(WHEN)) & ((1 << SPARE_BITS) - 1)).astype(np.int16)
+    return _numbers(rows.column("event"))
+
+
+def ends_of(rows: Any) -> Any:
+    """The end of each row's event."""
+    if WHEN in rows.column_names:
+        return _numbers(rows.column(WHEN)) >> SPARE_BITS
+    return _numbers(rows.column("end"))
 
 
 def _numbers(column: Any) -> Any:

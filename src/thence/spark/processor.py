@@ -44,9 +44,9 @@ class ShardWork:
     seen: dict[int, int] = field(default_factory=dict)
     """The watermark up to which each shard has been worked on in this task."""
 
-    def init(self, handle: Any) -> None:
-        self.handle = handle
-        self.content = handle.getValueState("state", "content binary")
+    def begin(self, handle: Any, content: Any) -> None:
+        """Take what Spark gives: timers, and the shard's own value in the state store."""
+        self.handle, self.content = handle, content
 
     def rows(self, key: Any, rows: Iterable[Any], timers: Any) -> Iterator[dict[str, Any]]:
         """New blocks for a place: those for this hop's shard there, and those that only pass."""

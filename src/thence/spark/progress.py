@@ -109,13 +109,24 @@ def _watermark(times: Mapping[str, str]) -> int | None:
 
 
 def _get(progress: Any, name: str) -> Any:
-    return progress[name] if isinstance(progress, Mapping) else getattr(progress, name)
+    # Spark Connect's is a dict with attributes, of which only these are always right.
+    found = getattr(progress, name, None)
+    return progress[name] if found is None and isinstance(progress, Mapping) else found
 
 
 def _row(row: Any) -> Mapping[str, Any]:
+    """The figures of an observation by name.
+
+    >>> _row({"values": [3], "schema": {"fields": [{"name": "results"}]}})
+    {'results': 3}
+    """
     if row is None:
         return {}
-    return row if isinstance(row, Mapping) else row.asDict()
+    found: Mapping[str, Any] = row if isinstance(row, Mapping) else row.asDict(recursive=True)
+    if found.keys() == {"values", "schema"}:  # so a query of Spark Connect has them
+        names = [field["name"] for field in found["schema"]["fields"]]
+        return dict(zip(names, found["values"], strict=True))
+    return found
 
 
 def new_batches(query: Any, after: int, name: str = "thence") -> Iterator[Batch]:

@@ -43,7 +43,9 @@ def forwarded(
     chain: Chain, block: Block, after: int, origin: int, boundaries: Times | None
 ) -> Iterator[Block]:
     """A block that is not for this hop, on its way: split by shard when its hop is the next one."""
-    if block.hop == after + 1 < chain.end and block.data is not None:
+    if block.data is None:
+        yield block
+    elif block.hop == after + 1 < chain.end:
         yield from routed(chain.hops[block.hop], block.event, decode(block.data), boundaries)
     else:
         yield replace(block, place=chain.spread[origin % len(chain.spread)])

@@ -114,7 +114,7 @@ def write_parts(frame: DataFrame, folder: Path, event: str, kind: str, rows: int
     temporary = folder / f"{_WRITING}-{event}"
     ending = EXTENSIONS[kind]
     try:
-        _write(spread.sortWithinPartitions("start"), str(temporary), kind, None)
+        _write(spread.sortWithinPartitions("start"), str(temporary.absolute()), kind, None)
         written = _part_files(temporary)
         for old in folder.glob(f"{event}.*"):
             if re.fullmatch(rf"{re.escape(event)}(\.\d+)?{re.escape(ending)}", old.name):

@@ -17,10 +17,10 @@ from thence.model.errors import InputError, StateError
 from thence.spark.blocks import BLOCKS_DDL, LATE, MEASURE
 from thence.spark.carry import carried, carried_processor
 from thence.spark.chain import Chain, make_chain
+from thence.spark.entrance import packed
 from thence.spark.frames import Input
 from thence.spark.memory import described
 from thence.spark.output import Output, Unpack
-from thence.spark.pack import Pack
 from thence.spark.parts import cut
 from thence.spark.processor import ShardWork
 from thence.spark.schema import result_schema
@@ -58,7 +58,7 @@ def stream_job(
     _check_provider(spark)
     count = shards or stream_partitions(spark)
     chain = stream_chain(compiled, needs, emit, count, lineage, late)
-    blocks = given.rows.mapInArrow(carried(Pack(chain, given.layout, tick=True)), BLOCKS_DDL)
+    blocks = packed(given, chain, tick=True)
     for hop in chain.hops:
         work = carried_processor(ShardWork(chain, hop.number))
         blocks = blocks.groupBy("place").transformWithState(work, BLOCKS_DDL, "append", "eventTime")

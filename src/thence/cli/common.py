@@ -1,0 +1,110 @@
+"""What several commands share: the program's file, formats, names and settings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from thence.cli.exits import refuse
+
+if TYPE_CHECKING:
+    from thence.program import Program
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    parquet = "parquet"
+    csv = "csv"
+    json = "json"
+
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The program; - is standard input.")]
+Emit = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="Only these results.")]
+Lineage = Annotated[bool, typer.Option("--lineage", help="Add the events behind each result.")]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Spark's master, such as local[4] or spark://host:7077; by default all cores here.",
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated."),
+]
+Packages = Annotated[
+    str | None,
+    typer.Option(metavar="NAMES", help="Packages that Spark is to load, with commas between."),
+]
+Shards = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="Over how many shards Spark spreads the work."),
+]
+
+
+def load_program(file: Path) -> Program:
+    """The program in a file, or on standard input."""
+    import thence
+
+    if str(file) == "-":
+        return thence.compile(sys.stdin.read())
+    return thence.load(file)
+
+
+def emitted(program: Program, emit: Sequence[str] | None) -> list[str]:
+    """The names of the results that are asked for: those given, or all."""
+    derived = [schema.name for schema in program.derived]
+    for name in emit or []:
+        if name not in derived:
+            close = get_close_matches(name, derived, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            known = ", ".join(f"'{known}'" for known in derived) or "none"
+            raise refuse(f"--emit: the program derives no '{name}'.{hint} It derives: {known}.")
+    return list(dict.fromkeys(emit or derived))
+
+
+def instant(text: str, option: str) -> int:
+    """The time that an option gives, in microseconds."""
+    from thence.model.time import parse_timestamp
+
+    try:
+        return parse_timestamp(text)
+    except ValueError as problem:
+        raise refuse(f"{option}: {problem}") from None
+
+
+def duration(text: str, option: str) -> int:
+    """The length of time that an option gives, in microseconds."""
+    from thence.model.time import parse_duration
+
+    try:
+        found = parse_duration(text)
+    except ValueError as problem:
+        raise refuse(f"{option}: {problem}") from None
+    if found < 0:
+        raise refuse(f"{option}: '{text}' is less than nothing.")
+    return found
+
+
+def spark_settings(conf: Iterable[str] | None, packages: str | None = None) -> dict[str, str]:
+    """The settings that ``--conf`` and ``--packages`` give.
+
+    >>> spark_settings(["spark.ui.enabled=true"], "group:name:1.0")
+    {'spark.ui.enabled': 'true', 'spark.jars.packages': 'group:name:1.0'}
+    """
+    settings = {}
+    for text in conf or []:
+        key, equals, value = text.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise refuse(f"--conf {text}: write it as spark.NAME=VALUE.")
+        settings[key] = value
+    if packages is not None:
+        settings["spark.jars.packages"] = packages
+    return settings

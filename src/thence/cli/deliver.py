@@ -1,0 +1,74 @@
+"""What a run was asked for, and how its results reach whoever asked."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thence.cli.common import Format
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which results, up to when, with how much about each, and where they go."""
+
+    names: Sequence[str]
+    until: int | None
+    lineage: bool
+    out: Path | None
+    format: Format | None
+    limit: int | None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether results go to a directory, with files of each event."""
+        from thence.io.files import FORMATS
+
+        return self.out is not None and (
+            self.out.suffix.lower() not in FORMATS or self.out.is_dir()
+        )
+
+
+def deliver(results: Mapping[str, Any], asked: Asked) -> int:
+    """Print or write tables of results; the answer is how many results there are."""
+    if asked.out is None:
+        _print(results, asked)
+    else:
+        _write(results, asked.out, asked)
+    return sum(table.num_rows for table in results.values())
+
+
+def _print(results: Mapping[str, Any], asked: Asked) -> None:
+    from thence.cli.show import send, show_results
+    from thence.io.render import csv_text, json_text
+
+    if asked.format is None and sys.stdout.isatty():
+        show_results(results, asked.limit)
+        return
+    for event, table in _cut(results, asked).items():
+        send(csv_text(table) if asked.format is Format.csv else json_text(table, event))
+
+
+def _write(results: Mapping[str, Any], out: Path, asked: Asked) -> None:
+    from thence.io.write import write_results
+
+    cut = _cut(results, asked)
+    paths = write_results(cut, out, None if asked.format is None else str(asked.format))
+    say_written(paths, {event: table.num_rows for event, table in cut.items()})
+
+
+def say_written(paths: Sequence[Path], counts: Mapping[str, int]) -> None:
+    """Say which files were written, and how many results there are of each event."""
+    for path in paths:
+        sys.stderr.write(f"wrote {path}\n")
+    for event, count in counts.items():
+        sys.stderr.write(f"{event}: {count:,}\n")
+
+
+def _cut(results: Mapping[str, Any], asked: Asked) -> dict[str, Any]:
+    if asked.limit is None:
+        return dict(results)
+    return {event: table.slice(0, asked.limit) for event, table in results.items()}

@@ -1,0 +1,126 @@
+"""``thence run``: a program over files that are complete."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thence.cli.common import (
+    Emit,
+    File,
+    Format,
+    Lineage,
+    Master,
+    Settings,
+    Shards,
+    emitted,
+    instant,
+    load_program,
+    spark_settings,
+)
+from thence.cli.deliver import Asked, deliver
+from thence.cli.exits import FOUND, refuse, told, warnings_said
+
+if TYPE_CHECKING:
+    from thence.cli.sources import Sources
+    from thence.program import Program
+
+
+class Engine(StrEnum):
+    """Where a program runs."""
+
+    spark = "spark"
+    embedded = "embedded"
+
+
+def run(
+    file: File,
+    events: Annotated[
+        list[str],
+        typer.Option(
+            metavar="PATH...",
+            help="Events: Parquet, CSV or JSON lines; files, directories or patterns with a column "
+            "'type', or NAME=PATH for one event's.",
+        ),
+    ],
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Spark, or this process: embedded starts at once, for smaller files."),
+    ] = Engine.spark,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="A file, or a directory with files of each event."),
+    ] = None,
+    format: Annotated[  # noqa: A002
+        Format | None, typer.Option(help="The format of --out, or of standard output.")
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Every event up to this time is there (ISO 8601)."),
+    ] = None,
+    emit: Emit = None,
+    lineage: Lineage = False,
+    limit: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="At most N results of each event.")
+    ] = None,
+    fail_if_found: Annotated[
+        bool, typer.Option("--fail-if-found", help="Exit with 4 if there is any result.")
+    ] = False,
+    master: Master = None,
+    conf: Settings = None,
+    shards: Shards = None,
+) -> None:
+    """Run a program over files of events, and show or write what it finds.
+
+    Examples:
+
+    thence run rules.thence --events events.parquet
+
+    thence run rules.thence --events order=orders.csv shipped=ships.jsonl --out found
+
+    thence run rules.thence --events 'logs/*.jsonl' --engine embedded --fail-if-found
+    """
+    with told():
+        from thence.cli.sources import parse_sources
+
+        if out is None and format is Format.parquet:
+            raise refuse("--format parquet needs a file: add --out PATH.")
+        if engine is Engine.embedded:
+            _refuse_settings({"--master": master, "--conf": conf, "--shards": shards})
+        horizon = None if until is None else instant(until, "--until")
+        program = load_program(file)
+        names = emitted(program, emit)
+        if out is None and format is Format.csv and len(names) > 1:
+            known = ", ".join(names)
+            raise refuse(f"CSV on standard output is one event's: add --emit, one of {known}.")
+        asked = Asked(names, horizon, lineage, out, format, limit)
+        sources = parse_sources(events)
+        if engine is Engine.embedded:
+            found = _in_process(program, sources, asked)
+        else:
+            from thence.cli.spark_run import run_on_spark
+
+            settings = spark_settings(conf)
+            found = run_on_spark(program, sources, asked, master, settings, shards)
+        if fail_if_found and found:
+            raise typer.Exit(FOUND)
+
+
+def _in_process(program: Program, sources: Sources, asked: Asked) -> int:
+    from thence.cli.sources import progress
+
+    with warnings_said(), progress(sources, visible=sys.stderr.isatty()) as stages:
+        results = program.run(
+            sources, until=asked.until, lineage=asked.lineage, emit=asked.names, progress=stages
+        )
+    return deliver(results, asked)
+
+
+def _refuse_settings(options: dict[str, Any]) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise refuse(f"{option} is for Spark: leave it out, or use --engine spark.")

@@ -1,0 +1,285 @@
+"""``thence stream`` on Spark: opens the sources, starts the query, and tells how it goes."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from thence.cli.show import send, show_results
+from thence.cli.spark_run import doing, explained_as_files
+from thence.io.render import json_text
+from thence.model.errors import InputError
+from thence.program import Program
+from thence.spark.progress import Totals, new_batches
+from thence.spark.query import detect
+from thence.spark.restart import check_restart
+from thence.spark.sessions import session
+from thence.spark.sinks import Columns, Folder, Sink, parse_sink, to_kafka
+from thence.spark.sources import is_address
+from thence.spark.stream_sources import (
+    Reading,
+    check_folder,
+    check_kafka,
+    open_sources,
+    parse_source,
+)
+
+_LOOK = 0.3
+"""Seconds between two looks at a query."""
+
+Writer = Callable[[DataFrame, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a stream was asked for; durations are in microseconds.
+
+    ``alone`` says that results are rows of one event, without a column ``type``.
+    """
+
+    names: list[str]
+    alone: bool
+    sources: tuple[str, ...]
+    sink: str
+    format: str
+    source_format: str | None
+    max_files: int | None
+    max_delay: int
+    late: str | None
+    checkpoint: str | None
+    available_now: bool
+    trigger: int | None
+    lineage: bool
+    allow_unbounded: bool
+    shards: int | None
+    quiet: bool
+
+
+def run_stream(
+    program: Program, asked: Asked, master: str | None, settings: Mapping[str, str]
+) -> bool:
+    """Run a stream to its end; False if it was interrupted."""
+    sources = [parse_source(text) for text in asked.sources]
+    sink = parse_sink(asked.sink)
+    late = None if asked.late is None else parse_sink(asked.late, "--late")
+    if late is not None and late.kind == "kafka":
+        raise InputError("--late: late events go to a folder or to the console.")
+    for source in sources:
+        check_folder(source)
+    checkpoint = _checkpoint(asked, sink)
+    with doing("starting Spark"):
+        spark = session(master, **settings)
+    with explained_as_files() as name_files:
+        schemas = {each.name: each for each in program.events}
+        reading = Reading(asked.source_format, asked.max_files)
+        given = open_sources(spark, schemas, sources, reading)
+        name_files(given)
+        emit = asked.names[0] if asked.alone and late is None else asked.names
+        options: dict[str, Any] = {
+            "lineage": asked.lineage,
+            "shards": asked.shards,
+            "late": late is not None,
+            "allow_unbounded": asked.allow_unbounded,
+        }
+        frame = detect(program, given.frames, emit, max_delay=_as_text(asked.max_delay), **options)
+        if sink.kind == "kafka":
+            check_kafka(spark, sink.where)
+        gone = threading.Event()
+        write = _writer(program, asked, sink, late, checkpoint, gone)
+        if not is_address(checkpoint):
+            check_restart(checkpoint, program, emit, spark=spark, **options)
+        query = _start(frame, write, checkpoint, asked)
+        return _watch(query, gone, asked.quiet, _restart(asked, sink, checkpoint))
+
+
+def _as_text(micros: int) -> str:
+    return f"{micros} us"
+
+
+def _checkpoint(asked: Asked, sink: Sink) -> str:
+    """Where the query keeps what it needs to go on after a restart."""
+    if asked.checkpoint is not None:
+        given = asked.checkpoint
+        return given if is_address(given) else str(Path(given).absolute())
+    if sink.kind == "files":
+        if is_address(sink.where):
+            return sink.where.rstrip("/") + ".checkpoint"
+        return str(Path(sink.where).absolute()) + ".checkpoint"
+    folder = tempfile.mkdtemp(prefix="thence-checkpoint-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _restart(asked: Asked, sink: Sink, checkpoint: str) -> str:
+    """What happens when the same command is given again."""
+    if asked.checkpoint is None and sink.kind != "files":
+        return "started again, it begins anew (--checkpoint DIR lets it go on)"
+    return f"started again, it goes on from {checkpoint}"
+
+
+# -- where results go
+
+
+def _writer(
+    program: Program,
+    asked: Asked,
+    sink: Sink,
+    late: Sink | None,
+    checkpoint: str,
+    gone: threading.Event,
+) -> Writer:
+    """What writes a batch; it sets ``gone`` when whoever reads standard output has left."""
+    columns = _columns(program, asked, late is not None)
+    write = _writer_to(sink, asked, columns, checkpoint, gone)
+    if late is None:
+        return write
+    write_late = _writer_to(late, asked, columns, checkpoint, gone)
+
+    def both(frame: DataFrame, batch: int) -> None:
+        # The batch is computed once, and read by both.
+        kept = frame.persist()
+        try:
+            write(kept.where(~F.col("late")).drop("late"), batch)
+            write_late(kept.where(F.col("late")).drop("late"), batch)
+        finally:
+            kept.unpersist()
+
+    return both
+
+
+def _columns(program: Program, asked: Asked, late: bool) -> Columns | None:
+    """The columns of each event, where rows are of several."""
+    if asked.alone and not late:
+        return None
+    last = ("start", "end", *(["lineage"] if asked.lineage else []))
+    results = [each for each in program.derived if each.name in asked.names]
+    return {
+        each.name: (*each.names, *last) for each in (*results, *(program.events if late else ()))
+    }
+
+
+def _writer_to(
+    sink: Sink, asked: Asked, columns: Columns | None, checkpoint: str, gone: threading.Event
+) -> Writer:
+    if sink.kind == "console":
+        return _console(columns, asked.names[0], gone)
+    if sink.kind == "kafka":
+        return lambda frame, _: to_kafka(frame, sink.where, columns)
+    folder = Folder(sink.where, asked.format, columns)
+    folder.check_unused(checkpoint)
+    if not is_address(sink.where):
+        try:
+            Path(sink.where).mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            why = problem.strerror or problem
+            raise InputError(f"'{sink.where}' cannot be written: {why}") from None
+    return folder.write
+
+
+def _console(columns: Columns | None, event: str, gone: threading.Event) -> Writer:
+    """Results on standard output: tables on a terminal, JSON lines in a pipe."""
+
+    def write(frame: DataFrame, _: int) -> None:
+        table = frame.toArrow()
+        if columns is None:
+            tables = {event: table}
+        else:
+            kinds = table.column("type").to_pylist()
+            tables = {
+                name: table.filter([kind == name for kind in kinds]).select(list(chosen))
+                for name, chosen in columns.items()
+                if name in kinds
+            }
+        if sys.stdout.isatty():
+            show_results({name: found for name, found in tables.items() if found.num_rows}, None)
+            return
+        try:
+            for name, found in tables.items():
+                send(json_text(found.sort_by("start"), name))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            gone.set()
+
+    return write
+
+
+# -- the query
+
+
+def _start(frame: DataFrame, write: Writer, checkpoint: str, asked: Asked) -> Any:
+    writer = frame.writeStream.outputMode("append").queryName("thence")
+    writer = writer.option("checkpointLocation", checkpoint).foreachBatch(write)
+    if asked.available_now:
+        writer = writer.trigger(availableNow=True)
+    elif asked.trigger is not None:
+        milliseconds = max(1, asked.trigger // 1000)
+        writer = writer.trigger(processingTime=f"{milliseconds} milliseconds")
+    return writer.start()
+
+
+def _watch(query: Any, gone: threading.Event, quiet: bool, restart: str) -> bool:
+    """Tell of each batch until the query ends; False if it was interrupted."""
+    totals, last = Totals(), -1
+    with interruptible() as interrupted:
+        while query.isActive and not interrupted.wait(_LOOK) and not gone.is_set():
+            totals, last = _tell_batches(query, totals, last, quiet)
+        if gone.is_set():
+            query.stop()
+            raise BrokenPipeError
+        stopped = interrupted.is_set() and query.isActive
+        if stopped:
+            query.stop()
+        else:
+            query.awaitTermination()  # raises what the query failed with
+        totals, last = _tell_batches(query, totals, last, quiet)
+    if not quiet:
+        _tell(f"{'stopped' if stopped else 'done'}: {totals}; {restart}")
+    return not stopped
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """An event that is set by Ctrl-C. A second Ctrl-C ends the process as usual.
+
+    The usual way, an exception, would come out in the middle of a call to Spark.
+    """
+    interrupted = threading.Event()
+
+    def interrupt(number: int, frame: Any) -> None:
+        if interrupted.is_set():
+            signal.default_int_handler(number, frame)
+        interrupted.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted  # only the main thread gets signals
+        return
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _tell_batches(query: Any, totals: Totals, last: int, quiet: bool) -> tuple[Totals, int]:
+    for batch in new_batches(query, last):
+        totals, last = totals.plus(batch), batch.number
+        if not (quiet or batch.idle):
+            _tell(str(batch))
+    return totals, last
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,239 @@
+"""Many programs as one, so that a single Spark job answers for all of them.
+
+Every event of program ``i`` gets a name of its own (``p3_order``), so that the programs have
+nothing to do with each other; besides, there is an event ``clock`` that no rule reads. Columns get
+their type as part of their name (``id_string``), because the results of all programs lie in one
+table.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hosts import MICROSECOND, Results, arrivals, rows_of, table
+from notation import Written
+
+import thence
+from thence import spark as ts
+from thence.engine.state import NEVER
+from thence.lang.parser import parse_program
+from thence.lang.text import format_program
+from thence.logic.check.typing import _labelled_atoms
+from thence.logic.expr import Attr
+from thence.logic.ops import Atom, HeadTerm, Label, LogicProgram, Pattern, Rule, walk
+from thence.model.schema import Attribute, EventSchema
+from thence.model.source import Source
+from thence.model.types import Type
+
+CLOCK = "clock"
+MILLISECOND = 1000
+_NUMBERS = count()
+Schemas = Mapping[str, EventSchema]
+
+
+@dataclass(frozen=True)
+class Combined:
+    """Several programs, each with its events, as one program with all of their events."""
+
+    programs: tuple[str, ...]
+    events: tuple[tuple[Written, ...], ...]
+
+    @cached_property
+    def program(self) -> thence.Program:
+        """The one program; that it compiles shows that renaming and writing it lost nothing."""
+        parts = [renamed(text, f"p{i}_") for i, text in enumerate(self.programs)]
+        whole = LogicProgram(
+            (EventSchema(CLOCK, ()), *(event for part in parts for event in part.events)),
+            tuple(rule for part in parts for rule in part.rules),
+        )
+        return thence.compile(format_program(whole))
+
+    @property
+    def all_events(self) -> list[Written]:
+        """The events of all programs under their new names."""
+        return [
+            event._replace(type=f"p{i}_{event.type}")
+            for i, events in enumerate(self.events)
+            for event in events
+        ]
+
+    def separated(self, results: pa.Table) -> list[Results]:
+        """One table of results by program: what each program alone would have given."""
+        derived = self.program.derived
+        found: list[Results] = [{} for _ in self.programs]
+        by_type: dict[str, list[int]] = {schema.name: [] for schema in derived}
+        for row, name in enumerate(results.column("type").to_pylist()):
+            by_type[name].append(row)
+        for schema in derived:
+            rows = results.take(pa.array(by_type[schema.name], pa.int64()))
+            number, _, name = schema.name.removeprefix("p").partition("_")
+            own = rows.select([*schema.names, "start", "end"])
+            found[int(number)][name] = rows_of({name: own})[name]
+        return found
+
+
+def one_table(program: thence.Program, events: Sequence[Written]) -> pa.Table:
+    """Events of all types in one table: ``type``, every attribute, ``start`` and ``end`` in
+    microseconds. Durations are microseconds too, since Parquet has no type for them."""
+    parts = [pa.table({"type": pa.array([], pa.string())})]
+    for schema in program.events:
+        own = [event for event in events if event.type == schema.name]
+        part = table(schema, own)
+        part = part.add_column(0, "type", pa.array([schema.name] * len(own), pa.string()))
+        for i, column in enumerate(part.columns):
+            if pa.types.is_duration(column.type):
+                part = part.set_column(i, part.schema.names[i], column.cast(pa.int64()))
+        parts.append(part)
+    return pa.concat_tables(parts, promote_options="default").combine_chunks()
+
+
+# --- renaming -------------------------------------------------------------------------------------
+
+
+def renamed(text: str, prefix: str) -> LogicProgram:
+    """A program whose events begin with a prefix, and whose columns end with their type."""
+    schemas = thence.compile(text)._compiled.schemas
+    program = parse_program(Source(text))
+    return LogicProgram(
+        tuple(
+            replace(
+                event,
+                name=prefix + event.name,
+                attributes=tuple(
+                    Attribute(_column(schemas, event.name, a.name), a.type)
+                    for a in event.attributes
+                ),
+            )
+            for event in program.events
+        ),
+        tuple(_rule(rule, schemas, prefix) for rule in program.rules),
+    )
+
+
+def _rule(rule: Rule, schemas: Schemas, prefix: str) -> Rule:
+    labels: dict[str, list[str]] = {}
+    for node in walk(rule.body):
+        if isinstance(node, Label):
+            atoms = _labelled_atoms(node.pattern)
+            labels.setdefault(node.name, []).extend(atom.event for atom in atoms)
+
+    def renew(node: Any) -> Any:
+        match node:
+            case Atom(event, args):
+                named = tuple((_column(schemas, event, n), renew(value)) for n, value in args)
+                return Atom(prefix + event, named)
+            case Attr(label, name):
+                owner = next(e for e in labels[label] if schemas[e].type_of(name) is not None)
+                return Attr(label, _column(schemas, owner, name))
+            case tuple():
+                return tuple(renew(item) for item in node)
+        if is_dataclass(node) and not isinstance(node, (Type, type)):
+            changed = {f.name: renew(getattr(node, f.name)) for f in fields(node)}
+            return replace(node, **changed)
+        return node
+
+    names = schemas[rule.event].names
+    terms = tuple(
+        HeadTerm(_column(schemas, rule.event, name), renew(term.value))
+        for name, term in zip(names, rule.terms, strict=True)
+    )
+    body: Pattern = renew(rule.body)
+    return Rule(prefix + rule.event, terms, body)
+
+
+def _column(schemas: Schemas, event: str, name: str) -> str:
+    """The name of a column with its type, so that one name has one type everywhere; and in small
+    letters, since in Spark ``Loc`` and ``loc`` would be one column."""
+    kind = "".join(c if c.isalnum() else "_" for c in str(schemas[event].type_of(name)))
+    capitals = "".join(f"_cap{at}" for at, letter in enumerate(name) if letter.isupper())
+    return f"{name.lower()}{capitals}_{kind}"
+
+
+# --- on Spark -------------------------------------------------------------------------------------
+
+
+def spark_batch(
+    spark: Any, combined: Combined, until: int | None, shards: int | None = None
+) -> list[Results]:
+    """Many programs as one batch job. Where no event lasts, the frame says so: it has a column
+    ``time``."""
+    events = combined.all_events
+    rows = one_table(combined.program, events)
+    if all(event.start == event.end for event in events):
+        rows = rows.drop_columns(["start"]).rename_columns({"end": "time"})
+    frame = spark.createDataFrame(rows)
+    found = ts.detect(combined.program, frame, until=until, shards=shards)
+    return combined.separated(found.toArrow())
+
+
+def parted(events: Sequence[Written], delay: int, chance: random.Random) -> list[list[Written]]:
+    """Events for three to six triggers, in an order in which none comes too late."""
+    ordered = arrivals(events, delay, chance)
+    places = sorted(chance.randint(0, len(events)) for _ in range(chance.randint(2, 5)))
+    ends = [*places, len(events)]
+    return [ordered[a:b] for a, b in zip([0, *places], ends, strict=True)]
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What a streaming query gave over all its triggers."""
+
+    table: pa.Table
+    horizon: int
+    late: int
+    triggers: int
+
+
+def spark_stream(
+    spark: Any,
+    folder: Path,
+    program: thence.Program,
+    parts: Sequence[Sequence[Written]],
+    delay: int,
+    **options: Any,
+) -> Streamed:
+    """A query over a folder of Parquet files, one a trigger, to its end.
+
+    Spark's watermark counts in whole milliseconds, and begins at zero, which says nothing.
+    """
+    source = folder / "events"
+    source.mkdir(parents=True)
+    for number, part in enumerate(parts):
+        path = source / f"{number}.parquet"
+        pq.write_table(one_table(program, part), path)
+        os.utime(path, (number + 1, number + 1))  # Spark takes the oldest file first
+    schema = spark.read.parquet(str(source / "0.parquet")).schema
+    frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
+    name = f"found_{next(_NUMBERS)}"
+    query = (
+        ts.detect(program, frame, max_delay=delay * MICROSECOND, **options)
+        .writeStream.format("memory")
+        .queryName(name)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+    metrics = [p.observedMetrics["thence"] for p in query.recentProgress if p.observedMetrics]
+    latest = max(event.end for part in parts for event in part)
+    watermark = latest // MILLISECOND - -(-delay // MILLISECOND)
+    found = spark.table(name).toArrow()
+    spark.catalog.dropTempView(name)
+    return Streamed(
+        found,
+        watermark * MILLISECOND - 1 if watermark > 0 else NEVER,
+        sum(each.late for each in metrics),
+        len(metrics),
+    )

@@ -1,0 +1,85 @@
+"""Spark Connect, from both ends, each in a process of its own.
+
+``python connect_query.py serve PORT`` is a server, until its standard input ends.
+``python connect_query.py query PORT FOLDER`` is a client that has no Java process: it runs the
+query of ``recovery_query`` over the events in a folder, as a batch and as a stream, and writes
+what came of it into the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import recovery_query
+
+PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
+
+
+def serve(port: str) -> None:
+    from thence import spark as ts
+
+    settings = {"spark.plugins": PLUGIN, "spark.connect.grpc.binding.port": port}
+    spark = ts.session(master="local[2]", name="server", **settings)
+    print("ready", flush=True)
+    sys.stdin.read()
+    spark.stop()
+
+
+def query(port: str, folder: Path) -> None:
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    from thence import spark as ts
+    from thence.spark.progress import read_progress
+
+    heard: queue.Queue[Any] = queue.Queue()
+
+    class Listener(StreamingQueryListener):
+        def onQueryStarted(self, event: Any) -> None: ...
+
+        def onQueryProgress(self, event: Any) -> None:
+            heard.put(event.progress.observedMetrics["thence"].asDict())
+
+        def onQueryIdle(self, event: Any) -> None: ...
+
+        def onQueryTerminated(self, event: Any) -> None:
+            heard.put(None)
+
+    spark = ts.session(master=f"sc://localhost:{port}")
+    listener = Listener()
+    spark.streams.addListener(listener)
+    try:
+        given = recovery_query.made(files=4, seed=3)
+        recovery_query.write(given, folder / "events")
+        expected = recovery_query.expected(given)
+        batch = recovery_query.detected(spark, folder / "events", given.horizon).collect()
+        stream = recovery_query.start(
+            spark, folder / "events", folder / "results", folder / "checkpoint"
+        )
+        stream.awaitTermination()
+        streamed = spark.read.parquet(str(folder / "results")).collect()
+        told = {
+            "session": type(spark).__module__,
+            "late given": len(given.late),
+            "expected": len(expected),
+            "batch is as expected": recovery_query.counted(batch) == expected,
+            "stream is as expected": recovery_query.counted(streamed) == expected,
+            "progress": [asdict(read_progress(progress)) for progress in stream.recentProgress],
+            "heard": list(iter(lambda: heard.get(timeout=120), None)),
+        }
+    finally:
+        # Its thread would keep the process alive.
+        spark.streams.removeListener(listener)
+        spark.stop()
+    (folder / "told.json").write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    else:
+        query(sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,354 @@
+"""The work that Spark's executors do, without Spark: the same tasks, handed blocks by plain loops.
+
+A Spark job takes a second, this a few milliseconds, so that every case and very many generated
+programs can go through packing, routing, shards, slices, state and timers one by one. What Spark
+itself adds (its expressions, its shuffles, its watermark) is shown by the tests that start it; what
+these run is in ``combined.py``.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hosts import table
+from notation import Written
+
+import thence
+from thence.engine.lineage import LINEAGE
+from thence.engine.rows import concat, select
+from thence.engine.state import NEVER
+from thence.model.events import Events
+from thence.results import as_table
+from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
+from thence.spark.chain import Chain, make_chain
+from thence.spark.evaluate import Evaluate
+from thence.spark.frames import Layout, Wanted, _shape
+from thence.spark.pack import Pack, Split
+from thence.spark.parts import cut, needed_stages
+from thence.spark.placing import partition_of
+from thence.spark.processor import ShardWork
+from thence.spark.route import ticks
+from thence.spark.stream import stream_chain, stream_needs
+from thence.spark.wanted import wanted
+
+Emit = tuple[str, ...]
+MILLISECOND = 1000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Events as Spark would hand them to Python: ``frames.read_frames`` without its DataFrames."""
+
+    layout: Layout
+    kinds: Mapping[str, Any]
+    read: frozenset[str]
+    schemas: Mapping[str, Any]
+
+    @staticmethod
+    def of(wants: Sequence[Wanted], points: bool) -> Rows:
+        shape = _shape([SimpleNamespace(start=None if points else "start")], wants)  # type: ignore[list-item]
+        read = frozenset(each.schema.name for each in wants if each.alternatives)
+        return Rows(
+            shape.layout, shape.kinds, read, {each.schema.name: each.schema for each in wants}
+        )
+
+    def batch(self, events: Sequence[Written]) -> pa.RecordBatch:
+        """The events that some rule reads, as rows."""
+        events = [event for event in events if event.type in self.read]
+        columns: dict[str, Any] = {
+            "event": pa.array([self.layout.events.index(e.type) for e in events], pa.int16())
+        }
+        if not self.layout.points:
+            columns["start"] = pa.array([e.start for e in events], pa.int64())
+        columns["end"] = pa.array([e.end for e in events], pa.int64())
+        for slot, kind in self.kinds.items():
+            values = [self._value(event, slot) for event in events]
+            columns[slot] = pa.array(values, kind.arrow)
+        return pa.record_batch(columns)
+
+    def _value(self, event: Written, slot: str) -> Any:
+        for name, used in self.layout.slots[event.type].items():
+            if used == slot:
+                return event.values[self.schemas[event.type].names.index(name)]
+        return None
+
+
+# --- batch ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """In the place of an output of rows: results as they are, whatever types their columns have."""
+
+    def batches(self, event: str, events: Events, late: bool = False) -> Iterator[Any]:
+        assert not late
+        yield event, events
+
+
+def batch_results(
+    program: thence.Program,
+    events: Sequence[Written],
+    until: int | None,
+    chance: random.Random,
+    *,
+    emit: Emit | None = None,
+    shards: int | None = None,
+    lineage: bool = False,
+) -> dict[str, pa.Table]:
+    """What the tasks of a batch job find: ``batch.batch_job`` in loops.
+
+    Events lie in several input partitions, and the boundaries of time slices are any event times:
+    where they are is a matter of speed only.
+    """
+    compiled = program._compiled
+    names = emit or program._emitted(None)
+    part = compiled.part(needed_stages(compiled, names), names)
+    instants = _given_as_instants(program, events, chance)
+    declared = {s.name: s.longest for s in program.events if s.longest is not None}
+    pieces = cut(compiled, names, declared | dict.fromkeys(instants, 0), slices=True)
+    count = shards or chance.choice([1, 2, 3, 5])
+    chain = make_chain(pieces, compiled.schemas, names, count, lineage, until)
+    points = len(instants) == len(program.events)
+    rows = Rows.of(wanted(compiled, part, lineage), points)
+
+    context = _context(chain, rows, events, chance)
+    blocks: list[pa.RecordBatch] = []
+    for task in _dealt(events, chance):
+        blocks += Pack(chain, rows.layout, tick=False)(_in_batches(rows, task, chance))
+    always = [block for hop in chain.hops if hop.always for block in ticks(hop)]
+    if always:
+        blocks.append(to_batch(always))
+    blocks = [_with_columns(batch, context) for batch in blocks]
+    if chain.hops[0].how == "time" and len(chain.hops[0].places) > 1:
+        blocks = list(Split(chain)(blocks))
+    for hop in chain.hops:
+        task_of = Evaluate(chain, hop.number, _Kept())  # type: ignore[arg-type]
+        parts = _shuffled(blocks, len(hop.places), chance)
+        blocks = [found for part in parts for found in task_of(part)]
+    return _tables(program, names, blocks, lineage)
+
+
+def _given_as_instants(
+    program: thence.Program, events: Sequence[Written], chance: random.Random
+) -> frozenset[str]:
+    """Event types whose frames have a column ``time``: some of those of which no event lasts."""
+    lasting = {event.type for event in events if event.start != event.end}
+    names = [schema.name for schema in program.events if schema.name not in lasting]
+    everything = chance.random() < 0.5
+    return frozenset(name for name in names if everything or chance.random() < 0.5)
+
+
+def _context(
+    chain: Chain, rows: Rows, events: Sequence[Written], chance: random.Random
+) -> dict[str, Any]:
+    """What all events together tell: the same columns as in a job."""
+    found: dict[str, Any] = {}
+    if chain.waits and chain.horizon is None:
+        latest = max((event.end for event in events), default=None)
+        found["horizon"] = pa.scalar(latest, pa.int64())
+    slices = max((len(hop.places) for hop in chain.hops if hop.how == "time"), default=1)
+    if slices > 1:
+        ends = [event.end for event in events if event.type in rows.read]
+        boundaries = sorted(chance.choice(ends) for _ in range(slices - 1)) if ends else None
+        found["boundaries"] = pa.scalar(boundaries, pa.list_(pa.int64()))
+    return found
+
+
+def _with_columns(batch: pa.RecordBatch, context: Mapping[str, Any]) -> pa.RecordBatch:
+    for name, value in context.items():
+        batch = batch.append_column(name, pa.repeat(value, batch.num_rows))
+    return batch
+
+
+def _dealt(events: Sequence[Written], chance: random.Random) -> list[list[Written]]:
+    """The events over some input partitions, of which some are empty."""
+    tasks: list[list[Written]] = [[] for _ in range(chance.randint(1, 3))]
+    for event in events:
+        chance.choice(tasks).append(event)
+    return tasks
+
+
+def _in_batches(
+    rows: Rows, events: Sequence[Written], chance: random.Random
+) -> list[pa.RecordBatch]:
+    """The rows of a partition in one or two batches."""
+    middle = chance.randint(0, len(events))
+    return [rows.batch(events[:middle]), rows.batch(events[middle:])]
+
+
+def _shuffled(
+    batches: Iterable[pa.RecordBatch], partitions: int, chance: random.Random
+) -> list[list[pa.RecordBatch]]:
+    """Blocks by Spark's partition of their place, in any order."""
+    parts: list[list[pa.RecordBatch]] = [[] for _ in range(partitions)]
+    for batch in batches:
+        for row in range(batch.num_rows):
+            place = batch.column("place")[row].as_py()
+            parts[partition_of(place, partitions)].append(batch.slice(row, 1))
+    for part in parts:
+        chance.shuffle(part)
+    return parts
+
+
+def _tables(
+    program: thence.Program,
+    names: Iterable[str],
+    found: Iterable[tuple[str, Events]],
+    lineage: bool,
+) -> dict[str, pa.Table]:
+    """Results as tables, the columns in the order of the head; empty where there is none."""
+    parts: dict[str, list[Events]] = {name: [] for name in names}
+    for event, events in found:
+        parts[event].append(events)
+    schemas = {schema.name: schema for schema in program.derived}
+    tables = {}
+    for name, pieces in parts.items():
+        if pieces:
+            columns = [*schemas[name].names, *([LINEAGE] if lineage else [])]
+            tables[name] = as_table(select(concat(pieces), columns))
+        else:
+            tables[name] = table(schemas[name], [])
+    return tables
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Handle:
+    """In the place of Spark's handle and its value: state and timers of one hop, by place."""
+
+    place: int = 0
+    values: dict[int, Any] = field(default_factory=dict)
+    timers: dict[int, set[int]] = field(default_factory=dict)
+
+    def get(self) -> Any:
+        return self.values.get(self.place)
+
+    def update(self, value: Any) -> None:
+        self.values[self.place] = value
+
+    def registerTimer(self, time: int) -> None:
+        self.timers.setdefault(self.place, set()).add(time)
+
+    def due(self, watermark: int) -> list[int]:
+        """The places with a timer at or before the watermark, which are then forgotten."""
+        found = []
+        for place, times in self.timers.items():
+            passed = {time for time in times if time <= watermark}
+            found += [place] * len(passed)
+            times -= passed
+        return found
+
+
+@dataclass
+class Stream:
+    """A streaming query trigger by trigger: ``stream.stream_job`` in loops.
+
+    As in Spark, the watermark of a trigger is that of the events of the triggers before. It counts
+    in ``tick`` microseconds, which are a thousand in Spark.
+    """
+
+    program: thence.Program
+    chance: random.Random
+    delay: int = 0
+    emit: Emit | None = None
+    shards: int | None = None
+    lineage: bool = False
+    late: bool = False
+    allow_unbounded: bool = True
+    tick: int = MILLISECOND
+
+    watermark: int = field(default=0, init=False)
+    late_count: int = field(default=0, init=False)
+    state_rows: int = field(default=0, init=False)
+    latecomers: list[tuple[str, Events]] = field(default_factory=list, init=False)
+    latest: int = field(default=NEVER, init=False)
+
+    def __post_init__(self) -> None:
+        compiled = self.program._compiled
+        self.names = self.emit or self.program._emitted(None)
+        part = compiled.part(needed_stages(compiled, self.names), self.names)
+        needs = stream_needs(compiled, self.allow_unbounded)
+        wants = wanted(compiled, part, self.lineage or self.late, needs.instants)
+        self.rows = Rows.of(wants, all(each.instants for each in wants))
+        self.partitions = self.chance.choice([1, 2, 3])
+        shards = self.shards or self.chance.choice([1, 2, 3, 5])
+        self.chain = stream_chain(compiled, needs, self.names, shards, self.lineage, self.late)
+        self.handles = [_Handle() for _ in self.chain.hops]
+
+    @property
+    def horizon(self) -> int:
+        """Up to when everything has been seen, for the last trigger that ran."""
+        return self.watermark * self.tick - 1 if self.watermark > 0 else NEVER
+
+    def push(self, events: Sequence[Written]) -> dict[str, pa.Table]:
+        """A trigger with new events."""
+        self._move()
+        packed: list[pa.RecordBatch] = []
+        for task in _dealt(events, self.chance):
+            pack = Pack(self.chain, self.rows.layout, tick=True)
+            packed += pack(_in_batches(self.rows, task, self.chance))
+        self.latest = max([self.latest, *(event.end for event in events)])
+        return self._through([block for batch in packed for block in from_batch(batch)])
+
+    def idle(self, latest: int = NEVER) -> dict[str, pa.Table]:
+        """A trigger without data, as Spark starts one when the watermark has moved. ``latest`` is
+        the end of an event that no rule reads."""
+        self.latest = max(self.latest, latest)
+        self._move()
+        return self._through([])
+
+    def _move(self) -> None:
+        delay = -(-self.delay // self.tick)
+        self.watermark = max(self.watermark, self.latest // self.tick - delay)
+
+    def _through(self, blocks: list[Block]) -> dict[str, pa.Table]:
+        """Blocks through every hop, to what they give."""
+        for hop, handle in zip(self.chain.hops, self.handles, strict=True):
+            blocks = self._worked(ShardWork(self.chain, hop.number), handle, blocks)
+        self.state_rows = 0
+        for block in blocks:
+            if block.hop == MEASURE and block.event == "late":
+                self.late_count += block.rows
+            elif block.hop == MEASURE and block.event == "state_rows":
+                self.state_rows += block.rows
+            elif block.hop == LATE:
+                self.latecomers.append((block.event, decode(block.data)))
+        found = [(b.event, decode(b.data)) for b in blocks if b.hop == self.chain.end]
+        return _tables(self.program, self.names, found, self.lineage)
+
+    def _worked(self, work: ShardWork, handle: _Handle, blocks: list[Block]) -> list[Block]:
+        """One hop in one trigger: a task per partition, first its rows, then the timers due."""
+        places: dict[int, list[Block]] = {}
+        for block in self.chance.sample(blocks, len(blocks)):
+            places.setdefault(block.place, []).append(block)
+        due = handle.due(self.watermark)
+        timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: self.watermark)
+        found: list[dict[str, Any]] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("thence.spark.processor.horizon_of", lambda _: self.horizon)
+            for partition in range(self.partitions):
+                task = ShardWork(work.chain, work.number)
+                task.begin(handle, handle)
+                for handle.place, given in places.items():
+                    if partition_of(handle.place, self.partitions) == partition:
+                        rows = [_as_row(block) for block in given]
+                        found += task.rows((handle.place,), iter(rows), timers)
+                for handle.place in due:
+                    if partition_of(handle.place, self.partitions) == partition:
+                        found += task.timer((handle.place,), timers)
+        return [
+            Block(r["place"], r["hop"], r["event"], r["rows"], r["block"] or None) for r in found
+        ]
+
+
+def _as_row(block: Block) -> dict[str, Any]:
+    data = b"" if block.data is None else bytes(block.data)
+    return {"hop": block.hop, "event": block.event, "rows": block.rows, "block": data}

@@ -1,0 +1,140 @@
+"""A query in its own process, killed again and again, gives what an undisturbed one gives.
+
+What is killed is the process group: Python and Spark's Java process, with no chance to tidy up.
+The moments are random, but tied to the query's own progress, which is in its checkpoint: a batch is
+in ``offsets`` from when it is begun, in ``commits`` from when it is done.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import PROFILE
+
+pytest.importorskip("pyspark")
+import recovery_query
+
+TESTS = Path(__file__).parent
+LONG = PROFILE == "long"
+KILLS = 36 if LONG else 3
+FILES = 3 * KILLS
+PATIENCE = 300.0
+"""Seconds after which a query that does nothing has failed; a busy machine may take a while."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """One kill: how the process ended, how many batches it had done, and whether one was begun."""
+
+    signal: int
+    done: int
+    in_the_middle: bool
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a query reads and writes."""
+
+    events: Path
+    results: Path
+    checkpoint: Path
+
+    def begun(self) -> set[int]:
+        return numbers(self.checkpoint / "offsets")
+
+    def done(self) -> set[int]:
+        return numbers(self.checkpoint / "commits")
+
+
+def numbers(folder: Path) -> set[int]:
+    """The batches that a log has; what is half written has another name."""
+    if not folder.exists():
+        return set()
+    return {int(path.name) for path in folder.iterdir() if path.name.isdigit()}
+
+
+@contextmanager
+def launched(places: Places) -> Iterator[subprocess.Popen[str]]:
+    """The query in a process group of its own. What is left of that in the end is killed."""
+    arguments = [places.events, places.results, places.checkpoint]
+    process = subprocess.Popen(
+        [sys.executable, str(TESTS / "recovery_query.py"), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        # The Java process has the same standard output: its end is the end of both.
+        process.communicate()
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None, "the query ended by itself, before it could be killed"
+        assert time.monotonic() < end, "the query did nothing"
+        time.sleep(0.01)
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def killed(places: Places, chance: random.Random) -> Kill:
+    """Start the query, perhaps let it do a batch, and kill it in the middle of what comes next."""
+    before = len(places.done())
+    with launched(places) as process:
+        assert line(process) == "running"
+        more = chance.choice([0, 1])
+        wait_for(lambda: len(places.done()) >= before + more, process)
+        wait_for(lambda: bool(places.begun() - places.done()), process)
+        time.sleep(chance.uniform(0, 1))
+    return Kill(-process.returncode, len(places.done()), bool(places.begun() - places.done()))
+
+
+def results(spark: Any, places: Places) -> Counter[Any]:
+    return recovery_query.counted(spark.read.parquet(str(places.results)).collect())
+
+
+@pytest.mark.timeout(7200 if LONG else 1200)
+def test_a_query_that_is_killed_again_and_again_loses_nothing_and_repeats_nothing(
+    spark: Any, tmp_path: Path
+) -> None:
+    given = recovery_query.made(FILES, seed=7)
+    recovery_query.write(given, tmp_path / "events")
+
+    calm = Places(tmp_path / "events", tmp_path / "calm", tmp_path / "calm-checkpoint")
+    recovery_query.start(spark, calm.events, calm.results, calm.checkpoint).awaitTermination()
+
+    rough = Places(tmp_path / "events", tmp_path / "rough", tmp_path / "rough-checkpoint")
+    chance = random.Random()
+    kills = [killed(rough, chance) for _ in range(KILLS)]
+    with launched(rough) as last:
+        said = [line(last), line(last)]
+        last.wait()
+
+    assert (said, last.returncode) == (["running", "done"], 0)
+    assert {kill.signal for kill in kills} == {signal.SIGKILL}
+    assert any(kill.in_the_middle for kill in kills), kills
+    assert all(kill.done < len(given.files) for kill in kills), kills
+    undisturbed = results(spark, calm)
+    assert {row[0] for row in undisturbed} == {"completed", "overdue", "slow", "quick"}
+    assert results(spark, rough) == undisturbed
+    assert undisturbed == recovery_query.expected(given)

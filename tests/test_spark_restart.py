@@ -1,0 +1,305 @@
+"""A query that is started again on its checkpoint with a changed program.
+
+It goes on where what it remembers is at least what the new program needs, and is refused where it
+is not, with the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thence
+from thence.model.errors import StateError
+
+pytest.importorskip("pyspark")
+from pyspark.errors import StreamingQueryException
+from spark_feed import Folder, Row, event, readable
+
+from thence import spark as ts
+from thence.spark.memory import misfits, refusal
+from thence.spark.restart import check_restart
+from thence.spark.stream import stream_chain, stream_needs
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+EVENTS = "event a(k int, n int); event b(k int, n int); event c(k int); event clock();\n"
+PAIR = EVENTS + "pair(k) <- (a(k, _) seq b(k, _)) within 20 s;"
+ALONE = EVENTS + "alone(k) <- o: a(k, _), w: extend(o, 10 s), while w: not b(k, _);"
+LARGE = EVENTS + "pair(k) <- (a(k, n) seq b(k, _)) within 20 s where n > 5;"
+MORE = EVENTS + "pair(k) <- (a(k, n) seq b(k, m)) within 20 s where m > n + 5;"
+DERIVED = ALONE + "\nbad(k) <- (alone(k) seq c(k)) within 30 s;"
+
+# Its head does not tell on which shard it was found: a second stage sees to it that it comes once.
+ALARM = PAIR + "alarm() <- (a(k, _) seq b(k, _)) within 5 s;"
+
+
+def held(text: str, shards: int = 2, lineage: bool = False) -> tuple[Mapping[str, Any], ...]:
+    """What each stage of a program remembers."""
+    program = thence.compile(text)
+    compiled = program._compiled
+    needs = stream_needs(compiled, allow_unbounded=False)
+    names = tuple(compiled.schemas[rule.event].name for rule in compiled.checked.program.rules)
+    return stream_chain(compiled, needs, names, shards, lineage, late=False).holds
+
+
+def reasons(before: str, after: str, **options: Any) -> list[str]:
+    """Why a program of one stage cannot go on from what another has left."""
+    [holds], [needs] = held(before), held(after, **options)
+    return misfits(holds, needs)
+
+
+# -- what fits
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(PAIR, "-- a comment\n\n" + PAIR, id="only the text is laid out otherwise"),
+        pytest.param(PAIR, PAIR.replace("20 s", "10 s"), id="a shorter window"),
+        pytest.param(
+            PAIR,
+            PAIR + "quick(k) <- (a(k, _) seq b(k, _)) within 3 s;",
+            id="a rule that looks back no further and reads no more",
+        ),
+        pytest.param(PAIR + ALONE.removeprefix(EVENTS), PAIR, id="a rule less"),
+        pytest.param(MORE, MORE.replace("n + 5", "n + 1"), id="a condition on two events together"),
+        pytest.param(
+            MORE,
+            MORE.replace("m > n + 5", "n > 3"),
+            id="a narrower condition where there was none on that event alone",
+        ),
+        pytest.param(LARGE, LARGE.replace("n > 5", "n > 7"), id="a narrower limit"),
+        pytest.param(LARGE, LARGE.replace("n > 5", "n > 5 and n < 9"), id="a condition more"),
+        pytest.param(DERIVED, ALONE, id="a rule less, built on another"),
+    ],
+)
+def test_state_that_holds_what_is_needed_fits(before: str, after: str) -> None:
+    assert reasons(before, after) == []
+
+
+# -- what does not
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        pytest.param(
+            PAIR,
+            PAIR.replace("20 s", "30 s"),
+            "it keeps 'a' events for 20 s; rules now need them for 30 s",
+            id="a longer window",
+        ),
+        pytest.param(
+            PAIR,
+            PAIR + "back(k) <- (b(k, _) seq a(k, _)) within 5 s;",
+            "it keeps 'b' events for 0 s; rules now need them for 5 s",
+            id="an event that was not kept",
+        ),
+        pytest.param(
+            PAIR,
+            PAIR + "third(k) <- (a(k, _) seq c(k)) within 5 s;",
+            "it holds no 'c' events, which rules now look back at",
+            id="an event that was not read",
+        ),
+        pytest.param(
+            PAIR,
+            PAIR + "size(k, n) <- (a(k, n) seq b(k, _)) within 20 s;",
+            "it does not hold 'n' of 'a' events, which rules now read",
+            id="an attribute that was not read",
+        ),
+        pytest.param(
+            PAIR,
+            PAIR.replace("k int", "k string"),
+            "it holds 'k' of 'a' events as int, not as string",
+            id="an attribute of another type",
+        ),
+        pytest.param(
+            LARGE,
+            LARGE.replace("n > 5", "n > 3"),
+            "it holds only those 'a' events that the conditions so far let through",
+            id="a wider condition",
+        ),
+        pytest.param(
+            LARGE,
+            LARGE.replace("n > 5", "n > 7 or n < 0"),
+            "it holds only those 'a' events that the conditions so far let through",
+            id="a condition that cannot be compared",
+        ),
+        pytest.param(
+            MORE.replace("pair(k)", "pair(k, n)"),
+            EVENTS + "pair(k, n) <- (a(k, n) seq b(_, n)) within 20 s;",
+            "'a' events are spread by ['k'], not by ['n']",
+            id="another key",
+        ),
+        pytest.param(
+            DERIVED,
+            DERIVED.replace("10 s", "5 s"),
+            "it holds 'alone' events that other rules derived",
+            id="another rule for an event that is kept",
+        ),
+        pytest.param(
+            PAIR,
+            PAIR.replace("b(k, _)", "b(_, _)"),
+            "it is spread by key, not by one place",
+            id="no key any more",
+        ),
+    ],
+)
+def test_state_that_lacks_something_is_refused_with_the_reason(
+    before: str, after: str, reason: str
+) -> None:
+    assert reason in reasons(before, after)
+
+
+def test_other_shards_do_not_fit() -> None:
+    assert reasons(PAIR, PAIR, shards=4) == ["it is spread over 2 shards, not 4: use shards=2"]
+
+
+def test_state_without_lineage_cannot_give_it() -> None:
+    assert "it was written with lineage=False" in reasons(PAIR, PAIR, lineage=True)
+
+
+def test_a_refusal_names_every_reason_and_the_two_ways_out() -> None:
+    assert refusal(["one thing", "another"]) == (
+        "the state in the checkpoint does not fit the changed program:\n"
+        "  - one thing\n"
+        "  - another\n"
+        "Go on with the program as it was, or begin with a new checkpoint."
+    )
+
+
+# -- a look beforehand, where the checkpoint is a folder at hand
+
+
+def look(checkpoint: Path, text: str, **options: Any) -> None:
+    check_restart(checkpoint, thence.compile(text), spark=None, shards=2, **options)
+
+
+def test_a_new_checkpoint_suits_every_program(tmp_path: Path) -> None:
+    look(tmp_path / "new", PAIR)
+    look(tmp_path / "new", PAIR)
+
+
+def test_a_program_that_does_not_fit_is_refused_before_the_query_starts(tmp_path: Path) -> None:
+    look(tmp_path, PAIR)
+    with pytest.raises(StateError) as problem:
+        look(tmp_path, PAIR.replace("20 s", "30 s"))
+    kept = "it keeps 'a' events for 20 s; rules now need them for 30 s"
+    assert str(problem.value) == refusal([kept])
+    look(tmp_path, PAIR)
+
+
+def test_another_number_of_stages_is_refused_in_words(tmp_path: Path) -> None:
+    look(tmp_path, PAIR)
+    with pytest.raises(StateError, match="it is of a query with one stage; this program needs 2"):
+        look(tmp_path, ALARM)
+
+
+# -- real queries
+
+
+class Restarts:
+    """A query that is stopped and started again on one checkpoint, each time with a program."""
+
+    def __init__(self, spark: Any, path: Path) -> None:
+        self._spark = spark
+        self._folder = Folder(path / "events")
+        self._checkpoint = str(path / "checkpoint")
+
+    def add(self, *events: dict[str, Any]) -> None:
+        """Further events, for the next run."""
+        self._folder.add(*events)
+
+    def run(self, text: str, **options: Any) -> list[Row]:
+        """Run until every event has been read, and give what was found."""
+        given = self._folder.stream(self._spark, "k int, n int")
+        found = ts.detect(thence.compile(text), given, **options)
+        rows: list[Any] = []
+        query = (
+            found.writeStream.option("checkpointLocation", self._checkpoint)
+            .foreachBatch(lambda frame, _: rows.extend(frame.collect()))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        return readable(rows)
+
+
+def refused(restarts: Restarts, text: str, **options: Any) -> BaseException:
+    with pytest.raises(StreamingQueryException) as raised:
+        restarts.run(text, **options)
+    return raised.value
+
+
+def test_a_rule_that_is_added_finds_what_is_completed_from_now_on(
+    spark: Any, tmp_path: Path
+) -> None:
+    restarts = Restarts(spark, tmp_path)
+    restarts.add(event("a", 0, k=1), event("a", 4, k=2), event("b", 5, k=2))
+    assert restarts.run(PAIR) == [("pair", 2, 4.0, 5.0)]
+    restarts.add(event("b", 8, k=1))
+    quick = PAIR + "quick(k) <- (a(k, _) seq b(k, _)) within 10 s;"
+    assert restarts.run(quick) == [("pair", 1, 0.0, 8.0), ("quick", 1, 0.0, 8.0)]
+
+
+def test_a_narrower_condition_holds_for_events_from_before(spark: Any, tmp_path: Path) -> None:
+    restarts = Restarts(spark, tmp_path)
+    restarts.add(event("a", 0, k=1, n=3), event("a", 0, k=2, n=9))
+    assert restarts.run(MORE) == []
+    restarts.add(event("b", 5, k=1, n=100), event("b", 5, k=2, n=0))
+    assert restarts.run(MORE.replace("m > n + 5", "n > 5")) == [("pair", 2, 0.0, 5.0)]
+
+
+def test_a_refused_program_leaves_the_checkpoint_to_the_one_before(
+    spark: Any, tmp_path: Path
+) -> None:
+    restarts = Restarts(spark, tmp_path)
+    restarts.add(event("a", 0, k=1), event("a", 0, k=2))
+    assert restarts.run(ALONE) == []
+    restarts.add(event("clock", 30), event("b", 5, k=2))
+
+    problem = ts.explain_failure(refused(restarts, ALONE.replace("10 s", "20 s")))
+    assert isinstance(problem, StateError)
+    assert str(problem) == refusal(
+        [
+            "it keeps 'a' events for 10 s; rules now need them for 20 s",
+            "it keeps 'b' events for 9.999999 s; rules now need them for 19.999999 s",
+        ]
+    )
+
+    assert restarts.run(ALONE) == [("alone", 1, 0.0, 10.0)]
+
+
+def test_spark_refuses_another_number_of_stages_and_leaves_the_checkpoint_alone(
+    spark: Any, tmp_path: Path
+) -> None:
+    restarts = Restarts(spark, tmp_path)
+    restarts.add(event("a", 0, k=1))
+    assert restarts.run(PAIR) == []
+    restarts.add(event("b", 3, k=1))
+    assert "STREAMING_STATEFUL_OPERATOR_NOT_MATCH" in str(refused(restarts, ALARM))
+    assert restarts.run(PAIR) == [("pair", 1, 0.0, 3.0)]
+
+
+def test_another_number_of_partitions_in_the_session_loses_nothing(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Spark goes on with the number in the checkpoint, whatever the session says by now."""
+    restarts = Restarts(spark, tmp_path)
+    restarts.add(*(event("a", 0, k=k) for k in range(5)))
+    assert restarts.run(PAIR) == []
+    restarts.add(*(event("b", 5, k=k) for k in range(5)))
+    found = []
+    before = spark.conf.get(PARTITIONS)
+    spark.conf.set(PARTITIONS, "5")
+    try:
+        found = restarts.run(PAIR, shards=int(before))
+    except StreamingQueryException as problem:
+        assert isinstance(ts.explain_failure(problem), StateError)
+    finally:
+        spark.conf.set(PARTITIONS, before)
+    found += restarts.run(PAIR)
+    assert found == [("pair", k, 0.0, 5.0) for k in range(5)]
