@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Observation, SparkSession
 
@@ -86,7 +87,7 @@ def limited(spark: SparkSession, result: DataFrame, limit: float) -> dict[str, A
     try:
         _consume(result)
         finished = True
-    except PySparkException:
+    except (PySparkException, Py4JError):  # it was cancelled
         finished = False
     finally:
         stop.cancel()

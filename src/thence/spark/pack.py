@@ -17,7 +17,7 @@ from thence.spark.context import Context
 from thence.spark.frames import Layout
 from thence.spark.route import routed, sent, ticks
 
-ROWS = 1 << 18
+ROWS = 1 << 16
 """How many rows are packed together."""
 
 SPARE_BITS = 5
