@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thence.engine.needs import bounded
 from thence.engine.rows import concat, select, take
 from thence.engine.state import NEVER, State, fingerprint, restore, save
 from thence.engine.step import Options, step
-from thence.model.errors import InputError, StateError
+from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.instants import instant, length
 from thence.model.time import format_duration
@@ -40,16 +40,12 @@ class Session:
         self._program = program
         self._compiled = program._compiled
         self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
-        self._needs = self._compiled.certain_needs if allow_unbounded else self._compiled.needs
+        compiled = self._compiled
+        self._needs = compiled.certain_needs if allow_unbounded else bounded(compiled.needs)
         self._options = Options(lineage, self._needs.retention)
         self._state = State()
         self._late: dict[str, Events] = {}
         self._late_counts: dict[str, int] = {}
-        if self._needs.unbounded and not allow_unbounded:
-            raise StateError(
-                "this program's state has no bound, so it cannot run forever:\n"
-                + "\n".join(str(replace(d, severity="error")) for d in self._needs.unbounded)
-            )
         if state is not None:
             self._state, extra = restore(state, self._fingerprint)
             self._late_counts = dict(extra["late"])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Retention, is_inner, longest, retentions
-from thence.model.errors import Diagnostic, diagnose
+from thence.model.errors import Diagnostic, StateError, diagnose
 from thence.model.source import Source
 
 if TYPE_CHECKING:
@@ -51,6 +51,16 @@ def needs(compiled: Compiled, assume_instants: bool) -> Needs:
                 remarks[key] = _remark(compiled.checked.program.source, rule, name, kept)
     instants = silent & needed.keys() if assume_instants else frozenset()
     return Needs(lengths, needed, frozenset(instants), tuple(remarks.values()))
+
+
+def bounded(needs: Needs) -> Needs:
+    """The needs of a program that is to run forever; a refusal where they have no bound."""
+    if needs.unbounded:
+        raise StateError(
+            "this program's state has no bound, so it cannot run forever:\n"
+            + "\n".join(str(replace(d, severity="error")) for d in needs.unbounded)
+        )
+    return needs
 
 
 def retention_of(rules: Iterable[Prepared], lengths: Mapping[str, int]) -> dict[str, Retention]:

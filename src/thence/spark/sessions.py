@@ -11,7 +11,6 @@ environment variable ``THENCE_SPARK_LOG`` is ``stderr``. Python's own standard e
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import Any
 from thence.model.errors import InputError
 from thence.spark.jvm import jvm_running, log_file, start_jvm
 from thence.spark.required import PySparkException, SparkConf, SparkContext, SparkSession
+from thence.spark.shards import local_cores
 
 __all__ = ["log_file", "session"]
 
@@ -143,23 +143,6 @@ def settings(master: str) -> dict[str, str]:
     return {**STREAMING, **quiet, **here}
 
 
-def local_cores(master: str) -> int | None:
-    """How many tasks a local master runs at once; None for a cluster.
-
-    >>> local_cores("local"), local_cores("local[4]"), local_cores("local-cluster[2,1,1024]")
-    (1, 4, 2)
-    >>> local_cores("yarn") is None
-    True
-    """
-    if master == "local":
-        return 1
-    if found := re.fullmatch(r"local\[\s*(\*|\d+)\s*(?:,.*)?\]", master):
-        return _cores() if found[1] == "*" else int(found[1])
-    if found := re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", master):
-        return int(found[1]) * int(found[2])
-    return None
-
-
 def driver_memory(machine: int) -> int:
     """Megabytes for the Java process on a machine with so many bytes: a quarter, 1 to 8 GB.
 
@@ -181,10 +164,6 @@ def _machine_memory() -> int:
             return min(memory, int(limit.read()))
     except (OSError, ValueError):  # no container, or one without a limit
         return memory
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
 
 
 def _local_environment(given: Mapping[str, str]) -> dict[str, str]:

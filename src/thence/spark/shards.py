@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any
 
-_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?\])?")
+_LOCAL = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,.*)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]")
 
 
@@ -31,15 +31,26 @@ def parallel_tasks(master: str, executors: str | None, cores: str | None) -> int
     >>> parallel_tasks("yarn", "8", "4"), parallel_tasks("yarn", None, None)
     (32, None)
     """
-    local = _LOCAL.fullmatch(master)
-    if local:
-        count = local[1]
-        return (os.cpu_count() or 1) if count == "*" else int(count or 1)
-    cluster = _LOCAL_CLUSTER.fullmatch(master)
-    if cluster:
-        return int(cluster[1]) * int(cluster[2])
+    local = local_cores(master)
+    if local is not None:
+        return local
     if executors and cores:
         return int(executors) * int(cores)
+    return None
+
+
+def local_cores(master: str) -> int | None:
+    """How many tasks a local master runs at once; None for a cluster.
+
+    >>> local_cores("local"), local_cores("local[4]"), local_cores("local-cluster[2,1,1024]")
+    (1, 4, 2)
+    >>> local_cores("yarn") is None
+    True
+    """
+    if found := _LOCAL.fullmatch(master):
+        return (os.cpu_count() or 1) if found[1] == "*" else int(found[1] or 1)
+    if found := _LOCAL_CLUSTER.fullmatch(master):
+        return int(found[1]) * int(found[2])
     return None
 
 

@@ -9,11 +9,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from thence.engine.needs import Needs
+from thence.engine.needs import Needs, bounded
 from thence.engine.program import Compiled
 from thence.engine.state import fingerprint
 from thence.lang.text import format_rule
-from thence.model.errors import InputError, StateError
+from thence.model.errors import InputError
 from thence.spark.blocks import BLOCKS_DDL, LATE, MEASURE
 from thence.spark.carry import carried, carried_processor
 from thence.spark.chain import Chain, make_chain
@@ -24,22 +24,16 @@ from thence.spark.output import Output, Unpack
 from thence.spark.parts import cut
 from thence.spark.processor import ShardWork
 from thence.spark.schema import result_schema
+from thence.spark.sessions import ROCKSDB, STATE_STORE
 from thence.spark.shards import stream_partitions
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER = f"{STATE_STORE}.providerClass"
 MEASURES = ("late", "state_rows", "state_bytes")
 
 
 def stream_needs(compiled: Compiled, allow_unbounded: bool) -> Needs:
     """What state a program needs; a refusal where it has no bound."""
-    needs = compiled.certain_needs if allow_unbounded else compiled.needs
-    if needs.unbounded and not allow_unbounded:
-        raise StateError(
-            "this program's state has no bound, so it cannot run forever:\n"
-            + "\n".join(str(replace(d, severity="error")) for d in needs.unbounded)
-        )
-    return needs
+    return compiled.certain_needs if allow_unbounded else bounded(compiled.needs)
 
 
 def stream_job(
