@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,14 +26,15 @@ from thence.engine.state import NEVER
 from thence.model.events import Events
 from thence.results import as_table
 from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
-from thence.spark.chain import Chain, make_chain
+from thence.spark.chain import Chain, Hop, make_chain
 from thence.spark.evaluate import Evaluate
 from thence.spark.frames import Layout, Wanted, _shape
-from thence.spark.pack import Pack, Split
+from thence.spark.pack import Pack
 from thence.spark.parts import cut, needed_stages
 from thence.spark.placing import partition_of
 from thence.spark.processor import ShardWork
 from thence.spark.route import ticks
+from thence.spark.slices import span
 from thence.spark.stream import stream_chain, stream_needs
 from thence.spark.wanted import wanted
 
@@ -103,8 +104,8 @@ def batch_results(
 ) -> dict[str, pa.Table]:
     """What the tasks of a batch job find: ``batch.batch_job`` in loops.
 
-    Events lie in several input partitions, and the boundaries of time slices are any event times:
-    where they are is a matter of speed only.
+    Events lie in several input partitions, and time slices are of any width that is not too
+    narrow: how wide is a matter of speed only.
     """
     compiled = program._compiled
     names = emit or program._emitted(None)
@@ -114,10 +115,11 @@ def batch_results(
     pieces = cut(compiled, names, declared | dict.fromkeys(instants, 0), slices=True)
     count = shards or chance.choice([1, 2, 3, 5])
     chain = make_chain(pieces, compiled.schemas, names, count, lineage, until)
+    chain = replace(chain, hops=tuple(_sliced_anyhow(hop, chance) for hop in chain.hops))
     points = len(instants) == len(program.events)
     rows = Rows.of(wanted(compiled, part, lineage), points)
 
-    context = _context(chain, rows, events, chance)
+    context = _context(chain, events)
     blocks: list[pa.RecordBatch] = []
     for task in _dealt(events, chance):
         blocks += Pack(chain, rows.layout, tick=False)(_in_batches(rows, task, chance))
@@ -125,13 +127,19 @@ def batch_results(
     if always:
         blocks.append(to_batch(always))
     blocks = [_with_columns(batch, context) for batch in blocks]
-    if chain.hops[0].how == "time" and len(chain.hops[0].places) > 1:
-        blocks = list(Split(chain)(blocks))
     for hop in chain.hops:
         task_of = Evaluate(chain, hop.number, _Kept())  # type: ignore[arg-type]
         parts = _shuffled(blocks, len(hop.places), chance)
         blocks = [found for part in parts for found in task_of(part)]
     return _tables(program, names, blocks, lineage)
+
+
+def _sliced_anyhow(hop: Hop, chance: random.Random) -> Hop:
+    """A hop whose slices are as narrow as they may be, or somewhat wider."""
+    if hop.slices is None:
+        return hop
+    width = max(1, span(hop.reach) + chance.choice([0, 0, 1, 1000, 1_000_000]))
+    return replace(hop, slices=replace(hop.slices, width=width))
 
 
 def _given_as_instants(
@@ -144,19 +152,12 @@ def _given_as_instants(
     return frozenset(name for name in names if everything or chance.random() < 0.5)
 
 
-def _context(
-    chain: Chain, rows: Rows, events: Sequence[Written], chance: random.Random
-) -> dict[str, Any]:
+def _context(chain: Chain, events: Sequence[Written]) -> dict[str, Any]:
     """What all events together tell: the same columns as in a job."""
     found: dict[str, Any] = {}
     if chain.waits and chain.horizon is None:
         latest = max((event.end for event in events), default=None)
         found["horizon"] = pa.scalar(latest, pa.int64())
-    slices = max((len(hop.places) for hop in chain.hops if hop.how == "time"), default=1)
-    if slices > 1:
-        ends = [event.end for event in events if event.type in rows.read]
-        boundaries = sorted(chance.choice(ends) for _ in range(slices - 1)) if ends else None
-        found["boundaries"] = pa.scalar(boundaries, pa.list_(pa.int64()))
     return found
 
 

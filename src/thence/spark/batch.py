@@ -15,14 +15,10 @@ from thence.spark.entrance import packed
 from thence.spark.evaluate import Evaluate
 from thence.spark.frames import Input
 from thence.spark.output import Output
-from thence.spark.pack import Split
 from thence.spark.parts import cut
 from thence.spark.route import ticks
 from thence.spark.schema import result_schema
 from thence.spark.shards import batch_shards
-
-_ACCURACY = 1000
-"""How finely the boundaries of time slices are estimated."""
 
 
 def batch_job(
@@ -40,9 +36,7 @@ def batch_job(
     pieces = cut(compiled, emit, lengths, slices=True)
     count = shards or batch_shards(given.rows.sparkSession)
     chain = make_chain(pieces, compiled.schemas, emit, count, lineage, until)
-    blocks = _with_context(chain, given, _packed(chain, given))
-    if chain.hops[0].how == "time" and len(chain.hops[0].places) > 1:
-        blocks = blocks.mapInArrow(carried(Split(chain)), blocks.schema)
+    blocks = _with_horizon(chain, given, _packed(chain, given))
     for hop in chain.hops:
         last = hop.number + 1 == chain.end
         schema: Any = result_schema(output) if last else blocks.schema
@@ -61,16 +55,9 @@ def _packed(chain: Chain, given: Input) -> DataFrame:
     return blocks.union(given.rows.sparkSession.createDataFrame(looks, BLOCKS_DDL))
 
 
-def _with_context(chain: Chain, given: Input, blocks: DataFrame) -> DataFrame:
-    """Blocks with what all events together tell, in columns that are the same in every row."""
-    facts: list[DataFrame] = []
-    if chain.waits and chain.horizon is None:
-        facts.append(given.times.agg(F.max("end").alias("horizon")))
-    slices = max((len(hop.places) for hop in chain.hops if hop.how == "time"), default=1)
-    if slices > 1:
-        shares = [i / slices for i in range(1, slices)]
-        quantiles = F.percentile_approx("end", shares, _ACCURACY)
-        facts.append(given.rows.agg(quantiles.alias("boundaries")))
-    for fact in facts:
-        blocks = blocks.crossJoin(F.broadcast(fact))
-    return blocks
+def _with_horizon(chain: Chain, given: Input, blocks: DataFrame) -> DataFrame:
+    """Blocks with the time up to which everything is there, where rules wait and nobody says it."""
+    if not chain.waits or chain.horizon is not None:
+        return blocks
+    latest = given.times.agg(F.max("end").alias("horizon"))
+    return blocks.crossJoin(F.broadcast(latest))

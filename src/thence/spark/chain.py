@@ -18,7 +18,7 @@ from thence.model.schema import EventSchema
 from thence.spark.keys import Key
 from thence.spark.parts import How, Piece
 from thence.spark.placing import places
-from thence.spark.slices import Reach
+from thence.spark.slices import Reach, Slices, slices_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class Hop:
     always: bool
     counts: frozenset[str] = frozenset()
     retention: Mapping[str, Retention] = field(default_factory=dict)
+    slices: Slices | None = None
+    """How time is cut, where the work is spread by time over several shards."""
 
     @property
     def alone(self) -> bool:
@@ -115,6 +117,7 @@ def make_chain(
                 any(not rule.conjunct.atoms for rule in part.prepared),
                 part.base - counted,
                 {} if lengths is None else retention_of(part.prepared, lengths),
+                slices_for(piece.reach, count) if piece.how == "time" and count > 1 else None,
             )
         )
         counted |= part.base

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from thence.engine.state import NEVER
@@ -18,8 +17,6 @@ class Context:
     """What every task of a batch job is told besides its events."""
 
     horizon: int
-    boundaries: Any
-    """The first instants of all time slices but the first; None where nothing is spread by time."""
     columns: tuple[tuple[Any, Any], ...]
     """The same as further columns of blocks: a field and a value of each."""
 
@@ -30,11 +27,8 @@ class Context:
         horizon = chain.horizon
         if horizon is None:
             horizon = found["horizon"].as_py() if "horizon" in found else LATEST
-        boundaries = None
-        if "boundaries" in found:
-            boundaries = np.unique(np.array(found["boundaries"].as_py() or [], np.int64))
         columns = tuple((batch.schema.field(name), value) for name, value in found.items())
-        return Context(NEVER if horizon is None else horizon, boundaries, columns)
+        return Context(NEVER if horizon is None else horizon, columns)
 
     def added(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Blocks with these columns behind their own."""

@@ -18,7 +18,6 @@ from thence.spark.chain import Chain, Hop
 from thence.spark.context import Context
 from thence.spark.output import Output
 from thence.spark.route import forwarded, sent
-from thence.spark.slices import owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,10 @@ class Evaluate:
             return {event: each_once(found) for event, found in events.items()}
         options = Options(self.chain.lineage)
         _, results = step(hop.part, State(), events, context.horizon, options)
-        if hop.how == "time" and context.boundaries is not None:
-            return {
-                event: take(found, owner(found.end, context.boundaries) == shard)
-                for event, found in results.items()
-            }
-        return results
+        if hop.slices is None:
+            return results
+        owned = {event: hop.slices.owner(found.end) == shard for event, found in results.items()}
+        return {event: take(found, owned[event]) for event, found in results.items()}
 
     def _passed(self, context: Context, blocks: list[Block]) -> Iterator[Any]:
         """Blocks that are not for this hop, one step further; there is none left afterwards."""
@@ -84,7 +81,7 @@ class Evaluate:
             if self._last:
                 yield from self.output.batches(block.event, decode(block.data))
             else:
-                further = forwarded(self.chain, block, self.number, origin, context.boundaries)
+                further = forwarded(self.chain, block, self.number, origin)
                 yield context.added(to_batch(list(further)))
 
     def _given(self, context: Context, event: str, found: Events, origin: int) -> Iterator[Any]:
@@ -94,6 +91,6 @@ class Evaluate:
         if self._last:
             yield from self.output.batches(event, found)
             return
-        blocks = list(sent(self.chain, event, found, self.number, origin, context.boundaries))
+        blocks = list(sent(self.chain, event, found, self.number, origin))
         if blocks:
             yield context.added(to_batch(blocks))

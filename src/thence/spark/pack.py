@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from thence.model.events import Events
 from thence.model.types import Type
-from thence.spark.blocks import Block, events_in, from_batch, to_batch
+from thence.spark.blocks import to_batch
 from thence.spark.chain import Chain
-from thence.spark.context import Context
 from thence.spark.frames import Layout
-from thence.spark.route import routed, sent, ticks
+from thence.spark.route import sent, ticks
 
 ROWS = 1 << 16
 """How many rows are packed together."""
@@ -45,7 +44,7 @@ class Pack:
             blocks = [
                 block
                 for event, events in self._by_event(rows)
-                for block in sent(self.chain, event, events, -1, number, None)
+                for block in sent(self.chain, event, events, -1, number)
             ]
             if blocks:
                 yield to_batch(blocks)
@@ -75,30 +74,6 @@ class Pack:
             assert declared is not None
             columns[attribute] = _typed(rows.column(slot), declared)
         return Events(start, end, columns)
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Splits blocks by the time slices of the first hop, once their boundaries are known.
-
-    The boundaries and the horizon come as further columns, the same in every row.
-    """
-
-    chain: Chain
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        hop = self.chain.hops[0]
-        for batch in batches:
-            context = Context.read(self.chain, batch)
-            blocks: list[Block] = []
-            for block in from_batch(batch):
-                if block.hop == hop.number and block.data is not None:
-                    for event, events in events_in([block]).items():
-                        blocks += routed(hop, event, events, context.boundaries)
-                else:
-                    blocks.append(block)
-            if blocks:
-                yield context.added(to_batch(blocks))
 
 
 def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:

@@ -58,7 +58,7 @@ class ShardWork:
             if block.hop == self.number:
                 mine.append(block)
             else:
-                found += forwarded(self.chain, block, self.number, place + origin, None)
+                found += forwarded(self.chain, block, self.number, place + origin)
         if mine:
             found += self._worked(place, events_in(mine), timers.getCurrentWatermarkInMs())
         return _as_rows(found)
@@ -91,7 +91,7 @@ class ShardWork:
         self.seen[place] = watermark
         for event, found in results.items():
             if len(found):
-                yield from sent(chain, event, found, self.number, shard, None)
+                yield from sent(chain, event, found, self.number, shard)
         if self.number + 1 < chain.end:
             yield from ticks(chain.hops[self.number + 1], shard, len(hop.places))
         yield from self._reported(place, late)

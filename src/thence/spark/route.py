@@ -7,61 +7,52 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from thence.engine.rows import is_points, select, take
-from thence.model.events import Events, Times
+from thence.model.events import Events
 from thence.spark.blocks import Block, decode, encode
 from thence.spark.chain import Chain, Hop
 from thence.spark.hashing import hash_columns
-from thence.spark.slices import needed_by
-
-Shards = npt.NDArray[np.int64]
+from thence.spark.slices import Shards
 
 LARGEST = 1 << 19
 """How many events a block has at most, so that blocks stay far below what one value may hold."""
 
 
-def sent(
-    chain: Chain, event: str, events: Events, after: int, origin: int, boundaries: Times | None
-) -> Iterator[Block]:
+def sent(chain: Chain, event: str, events: Events, after: int, origin: int) -> Iterator[Block]:
     """Events on their way to every hop after a given one that reads them.
 
-    They are split by shard when their hop is the next one and what that takes is known; otherwise
-    they pass as they are, in a partition that ``origin`` (any number) chooses.
+    They are split by shard when their hop is the next one; otherwise they pass as they are, in a
+    partition that ``origin`` (any number) chooses.
     """
     for target in chain.targets(event, after):
-        hop = chain.hops[target] if target == after + 1 < chain.end else None
-        if hop is not None and (hop.how != "time" or boundaries is not None or hop.alone):
-            yield from routed(hop, event, events, boundaries)
+        if target == after + 1 < chain.end:
+            yield from routed(chain.hops[target], event, events)
         else:
             yield from _whole(chain.spread[origin % len(chain.spread)], target, event, events)
 
 
-def forwarded(
-    chain: Chain, block: Block, after: int, origin: int, boundaries: Times | None
-) -> Iterator[Block]:
+def forwarded(chain: Chain, block: Block, after: int, origin: int) -> Iterator[Block]:
     """A block that is not for this hop, on its way: split by shard when its hop is the next one."""
     if block.data is None:
         yield block
     elif block.hop == after + 1 < chain.end:
-        yield from routed(chain.hops[block.hop], block.event, decode(block.data), boundaries)
+        yield from routed(chain.hops[block.hop], block.event, decode(block.data))
     else:
         yield replace(block, place=chain.spread[origin % len(chain.spread)])
 
 
-def routed(hop: Hop, event: str, events: Events, boundaries: Times | None) -> Iterator[Block]:
+def routed(hop: Hop, event: str, events: Events) -> Iterator[Block]:
     """Events split by the shards of a hop."""
     events = narrowed(hop, event, events)
     count = len(hop.places)
     if hop.alone:
         yield from _whole(hop.places[0], hop.number, event, events)
-    elif hop.how == "time":
-        assert boundaries is not None
-        first, last = needed_by(events.end, boundaries, hop.reach[event])
+    elif hop.slices is not None:
+        first, last = hop.slices.needed_by(events.end, hop.reach[event])
         for shard, place in enumerate(hop.places):
-            rows = np.flatnonzero((first <= shard) & (shard <= last))
+            rows = np.flatnonzero((first == shard) | (last == shard))
             yield from _whole(place, hop.number, event, take(events, rows))
     else:
         shards = shards_of(hop, event, events)

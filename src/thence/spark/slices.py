@@ -2,7 +2,8 @@
 
 A slice owns the results that end in its stretch of time. It is given every event that such a result
 may depend on: those that end at most so long before, or after, as the closed bounds of the
-rules allow. So each slice finds its own results complete, and each result has one owner.
+rules allow. So each slice finds its own results complete, and each result has one owner. Slices
+follow the clock, not the events: which ones need an event is known as soon as the event is seen.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Conjunct, lengths_of
 from thence.model.events import Times
 
-Slices = npt.NDArray[np.int64]
+Shards = npt.NDArray[np.int64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The golden ratio's fraction, of 2 to the 64th."""
+
+_SLICES = 32
+"""How many times what events reach over all shards together are wide; each is two at least."""
+
+_NARROWEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +106,46 @@ def _of_atoms(conjunct: Conjunct, lengths: Mapping[str, int]) -> list[Reach]:
     return found
 
 
-def owner(ends: Times, boundaries: Times) -> Slices:
-    """The slice in which each time lies. A boundary is the first instant of the slice after it.
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Time cut into slices of one width, dealt to shards.
 
-    >>> owner(np.array([5, 10, 11]), np.array([10])).tolist()
-    [0, 1, 1]
+    No slice is narrower than what its events reach over, so an event is needed by two slices at
+    most, and those are neighbours. Nothing has to be known of the events for that.
     """
-    return np.searchsorted(boundaries, ends, side="right")
+
+    width: int
+    shards: int
+
+    def owner(self, ends: Times) -> Shards:
+        """The shard that reports what ends at each of the given times.
+
+        Slices are dealt out by the golden ratio: neighbours as well as every second, every
+        seventh or every 86,400th slice then spread evenly.
+
+        >>> Slices(10, 3).owner(np.array([0, 9, 10, 20, 30, 40])).tolist()
+        [0, 0, 1, 0, 2, 1]
+        """
+        numbers = np.floor_divide(ends, self.width).astype(np.uint64)
+        fractions = (numbers * _GOLDEN) >> np.uint64(32)
+        return ((fractions * np.uint64(self.shards)) >> np.uint64(32)).astype(np.int64)
+
+    def needed_by(self, ends: Times, reach: Reach) -> tuple[Shards, Shards]:
+        """The two shards, or twice the one, that need an event which ends at each of the times."""
+        return self.owner(ends + reach.nearest), self.owner(ends + reach.furthest)
 
 
-def needed_by(ends: Times, boundaries: Times, reach: Reach) -> tuple[Slices, Slices]:
-    """The first and the last slice that needs an event which ends at each of the given times."""
-    if not reach.bounded:
-        return np.zeros(len(ends), np.int64), np.full(len(ends), len(boundaries), np.int64)
-    return owner(ends + reach.nearest, boundaries), owner(ends + reach.furthest, boundaries)
+def slices_for(reach: Mapping[str, Reach], shards: int) -> Slices:
+    """Slices of a good width: what neighbours share is little, and there are enough for all.
+
+    >>> slices_for({"a": Reach(0, 1000), "b": Reach(-500, 0)}, 2)
+    Slices(width=24000, shards=2)
+    """
+    least = span(reach)
+    return Slices(max(least * max(2, _SLICES // shards), _NARROWEST), shards)
+
+
+def span(reach: Mapping[str, Reach]) -> int:
+    """From the earliest to the latest event that a result may depend on."""
+    nearest = min((one.nearest for one in reach.values()), default=0)
+    return max((one.furthest for one in reach.values()), default=0) - nearest
