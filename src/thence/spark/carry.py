@@ -92,6 +92,7 @@ def installer() -> Callable[[bytes], Any]:
     files, version = dict(source_files()), thence.__version__
 
     def ready(data: bytes) -> Any:
+        import gc  # noqa: PLC0415
         import importlib.abc  # noqa: PLC0415
         import importlib.metadata  # noqa: PLC0415
         import importlib.util  # noqa: PLC0415
@@ -134,6 +135,11 @@ def installer() -> Callable[[bytes], Any]:
 
         if not installed():
             sys.meta_path.insert(0, Carried())
-        return pickle.loads(data)  # noqa: S301 (made by this very query)
+        task = pickle.loads(data)  # noqa: S301 (made by this very query)
+        if gc.get_freeze_count() == 0:
+            # Spark's Python collects garbage after every task, and would go through all that has
+            # been imported by now each time; that stays anyway.
+            gc.freeze()
+        return task
 
     return ready

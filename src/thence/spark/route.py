@@ -16,8 +16,9 @@ from thence.spark.chain import Chain, Hop
 from thence.spark.hashing import hash_columns
 from thence.spark.slices import Shards
 
-LARGEST = 1 << 19
-"""How many events a block has at most, so that blocks stay far below what one value may hold."""
+LARGEST = 1 << 17
+"""How many bytes a block has at most, one event apart: ten thousand blocks, which Spark may hand
+over at once, then stay below what one column may hold."""
 
 
 def sent(chain: Chain, event: str, events: Events, after: int, origin: int) -> Iterator[Block]:
@@ -98,11 +99,25 @@ def sliced(events: Events, start: int, end: int) -> Events:
 
 
 def _whole(place: int, hop: int, event: str, events: Events) -> Iterator[Block]:
-    for start in range(0, len(events), LARGEST):
+    rows = rows_of_block(events)
+    for start in range(0, len(events), rows):
         piece = events
-        if len(events) > LARGEST:
-            piece = sliced(events, start, min(start + LARGEST, len(events)))
+        if len(events) > rows:
+            piece = sliced(events, start, min(start + rows, len(events)))
         yield Block(place, hop, event, len(piece), encode(piece))
+
+
+def rows_of_block(events: Events) -> int:
+    """How many of some events fill a block.
+
+    >>> times = np.arange(100)
+    >>> rows_of_block(Events(times, times, {"id": pa.array(times)}))
+    8192
+    """
+    times = 1 if is_points(events) else 2
+    size = times * events.end.nbytes
+    size += sum(int(column.nbytes) for column in events.columns.values())
+    return max(1, len(events) * LARGEST // max(size, 1))
 
 
 def ticks(hop: Hop, origin: int = 0, step: int = 1) -> Iterator[Block]:

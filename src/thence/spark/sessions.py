@@ -139,6 +139,9 @@ def settings(master: str) -> dict[str, str]:
         "spark.driver.bindAddress": _HERE,
         "spark.driver.host": _HERE,
         "spark.sql.shuffle.partitions": str(cores),
+        # With a limit in bytes Spark adds up a batch anew with every row that it hands to Python.
+        # The limit in rows (10,000) stays.
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     }
     return {**STREAMING, **quiet, **here}
 
