@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import platform
 import resource
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -21,6 +23,8 @@ import thence
 from benchmarks import reference
 from benchmarks.generate import RARE_EVERY, w1
 from benchmarks.queries import Query
+
+RESULTS = Path(__file__).resolve().parent / "results"
 
 CHECK_EVENTS = 20_000
 
@@ -123,7 +127,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in ("numpy", "pyarrow")},
+        "versions": {name: version(name) for name in ("numpy", "pyarrow", "pyspark")},
     }
 
 
@@ -150,3 +154,15 @@ def commit() -> str:
     if name is None:
         return "uncommitted"
     return f"{name}-changed" if git("status", "--porcelain", "--untracked-files=no") else name
+
+
+def write(name: str, part: Mapping[str, Any]) -> None:
+    """Put one part of the measurements into the file of this day and commit, beside the others."""
+    now, measured = datetime.now(UTC), commit()
+    path = RESULTS / f"{now:%Y-%m-%d}-{measured}.json"
+    report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    report |= {"commit": measured, "machine": machine()}
+    report[name] = {"date": now.isoformat(timespec="seconds"), **part}
+    RESULTS.mkdir(exist_ok=True)
+    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    print(f"\nwritten to {path.relative_to(RESULTS.parent.parent)}")

@@ -10,11 +10,8 @@ not held.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -24,8 +21,6 @@ from benchmarks import one_thread  # noqa: F401  (before NumPy is imported)
 from benchmarks import measure, reference
 from benchmarks.growth import memory, scale
 from benchmarks.queries import BY_NAME, Q6_BAR, Q6_NARROWEST, Q6_WIDEST, QUERIES, Query
-
-RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         part["wrong"] = problems
         held = held and not problems
         name = "queries"
-    _write(name, {"events": options.events, "held": held, **part})
+    measure.write(name, {"events": options.events, "held": held, **part})
     return 0 if held else 1
 
 
@@ -120,18 +115,6 @@ def _compare(queries: list[Query], n: int, rounds: int) -> tuple[dict[str, Any],
         )
         report["q6"] = {"ratio": ratio, "bar": Q6_BAR, "held": held}
     return report, all_held
-
-
-def _write(name: str, part: dict[str, Any]) -> None:
-    """Put one part of the measurements into the file of this day and commit, beside the others."""
-    now, commit = datetime.now(UTC), measure.commit()
-    path = RESULTS / f"{now:%Y-%m-%d}-{commit}.json"
-    report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    report |= {"commit": commit, "machine": measure.machine()}
-    report[name] = {"date": now.isoformat(timespec="seconds"), **part}
-    RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    print(f"\nwritten to {path.relative_to(RESULTS.parent.parent)}")
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ from thence.results import as_table
 from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
 from thence.spark.chain import Chain, Hop, make_chain
 from thence.spark.evaluate import Evaluate
-from thence.spark.frames import Layout, Wanted, _shape
+from thence.spark.frames import Wanted, _shape
+from thence.spark.layout import Layout
 from thence.spark.pack import Pack
 from thence.spark.parts import cut, needed_stages
 from thence.spark.placing import partition_of

@@ -18,8 +18,6 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +27,6 @@ from benchmarks.spark.report import DETAILS_HEAD, HEAD, Line, details, judge, sh
 from benchmarks.spark.works import BY_NAME, FULL, QUICK, WORKS, Sizes, Work
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 BUSY = 0.5  # load of others that disturbs
 
 
@@ -72,7 +69,9 @@ def main(arguments: list[str] | None = None) -> int:
             print(text)
     held = all(line.right and line.held is not False for line in lines)
     name = "spark_quick" if options.quick else "spark"
-    _write(name, {"sizes": asdict(sizes), "load_before": load, "held": held, "works": report})
+    measure.write(
+        name, {"sizes": asdict(sizes), "load_before": load, "held": held, "works": report}
+    )
     return 0 if held else 1
 
 
@@ -107,20 +106,6 @@ def _in_child(task: Task) -> dict[str, Any]:
         command = [sys.executable, "-m", "benchmarks.spark.child", task.to_json(), str(out)]
         subprocess.run(command, cwd=ROOT, check=True)
         return dict(json.loads(out.read_text(encoding="utf-8")))
-
-
-def _write(name: str, part: dict[str, Any]) -> None:
-    """Put the measurements into the file of this day and commit, beside those of other runs."""
-    now, commit = datetime.now(UTC), measure.commit()
-    path = RESULTS / f"{now:%Y-%m-%d}-{commit}.json"
-    report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    machine = measure.machine()
-    machine["versions"]["pyspark"] = version("pyspark")
-    report |= {"commit": commit, "machine": machine}
-    report[name] = {"date": now.isoformat(timespec="seconds"), **part}
-    RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    print(f"\nwritten to {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

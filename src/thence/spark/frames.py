@@ -24,6 +24,7 @@ from thence.model.types import Type
 from thence.spark import times
 from thence.spark.expressions import condition
 from thence.spark.frames_sources import Source, read_sources
+from thence.spark.layout import Layout
 from thence.spark.types import Converted, converted, nothing
 
 _KEEP, _CLOCK = "keep", "clock"
@@ -43,20 +44,6 @@ class Wanted:
     columns: tuple[str, ...]
     alternatives: tuple[tuple[Expr, ...], ...]
     instants: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How events lie in rows.
-
-    ``event`` in a row is an index into ``events``. Where ``points`` is true every event is an
-    instant, and there is no column ``start``. ``slots`` says which column holds an attribute of an
-    event; attributes of the same name and type share one. In the slots of others, a row has null.
-    """
-
-    events: tuple[str, ...]
-    points: bool
-    slots: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from thence.model.events import Events
 from thence.model.types import Type
 from thence.spark.blocks import to_batch
 from thence.spark.chain import Chain
-from thence.spark.frames import Layout
+from thence.spark.layout import Layout
 from thence.spark.route import sent, ticks
 
 ROWS = 1 << 16
