@@ -29,7 +29,7 @@ MICROS = 1_000_000
 
 def measure(spark: SparkSession, *, seconds: int, unsettled: int) -> dict[str, Any]:
     """Seconds from event to result, of Thence; those of the first files do not count."""
-    with tempfile.TemporaryDirectory(prefix="thence-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="thence-bench-", ignore_cleanup_errors=True) as folder:
         incoming, checkpoint = Path(folder, "in"), Path(folder, "checkpoint")
         incoming.mkdir()
         delays: list[float] = []

@@ -107,7 +107,10 @@ def detected(events: DataFrame, way: str) -> DataFrame:
 
 
 def _run(result: DataFrame) -> Run:
-    with tempfile.TemporaryDirectory(prefix="thence-bench-") as checkpoint:
+    # Spark's maintenance of state stores may still be at work there.
+    with tempfile.TemporaryDirectory(
+        prefix="thence-bench-", ignore_cleanup_errors=True
+    ) as checkpoint:
         before = cpu_used()
         writer = result.writeStream.format("noop").outputMode("append")
         query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
