@@ -147,7 +147,7 @@ def _rule(rule: Rule, schemas: Schemas, prefix: str) -> Rule:
         for name, term in zip(names, rule.terms, strict=True)
     )
     body: Pattern = renew(rule.body)
-    return Rule(prefix + rule.event, terms, body)
+    return Rule(prefix + rule.event, terms, body, policy=rule.policy)
 
 
 def _column(schemas: Schemas, event: str, name: str) -> str:

@@ -12,10 +12,12 @@ from itertools import product
 from typing import Any
 
 from oracle_patterns import Event, History, Interval, Scope, bare, occurrences, walk_asserted
+from oracle_policies import chosen_by
 from oracle_values import canonical, order
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, variables
 from thence.logic.ops import Atom, LogicProgram, Pattern, Rule, Where, While, walk
+from thence.logic.policy import Policy
 
 Row = tuple[tuple[Any, ...], int, int]
 
@@ -81,11 +83,17 @@ def consequences(rule: Rule, history: History) -> Iterator[Event]:
     groups: dict[tuple[Any, ...], list[Scope]] = {}
     terms = [term.value for term in rule.terms]
     aggregates = any(isinstance(term, Aggregate) for term in terms)
-    for scope, _, at in occurrences(rule.body, Scope(history)):
-        gates = [*scope.gates, at.end] if aggregates else scope.gates
+    waits = aggregates or rule.policy != Policy()
+    matches = []
+    for scope, chosen, at in occurrences(rule.body, Scope(history)):
+        gates = [*scope.gates, at.end] if waits else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
-            plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
-            groups.setdefault((at, *plain), []).append(scope)
+            matches.append((scope, chosen, at))
+    if rule.policy != Policy():
+        matches = chosen_by(rule.policy, matches)
+    for scope, _, at in matches:
+        plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
+        groups.setdefault((at, *plain), []).append(scope)
     for (at, *plain), scopes in groups.items():
         values = tuple(
             aggregate(term.value, scopes) if isinstance(term.value, Aggregate) else value

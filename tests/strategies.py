@@ -112,6 +112,7 @@ class Writer(PatternWriter):
         body, other = self.body(), self.body() if self.chance(20) else None
         name = self.fresh("r")
         terms = self.terms(body)
+        body.text += self.policy(body)
         text = self.head(name, terms, body)
         if other and all(type_ in CONSTANTS for _, type_ in terms):
             matching = [self.term_of_type(other, type_) for _, type_ in terms]
@@ -163,7 +164,20 @@ class Writer(PatternWriter):
                 body.text += f", {window}: {self.choose(TIMERS[:4])}({of}, {self.duration(3)})"
             body.text += f", while {window}: collect {piece.text}"
             terms += [self.choose(aggregates) for _ in range(self.upto(3, 1))]
+        body.text += self.policy(body)
         return self.head(self.fresh("r"), terms, body)
+
+    def policy(self, body: Piece) -> str:
+        """Perhaps a policy: a context, or how to choose and what is used up."""
+        if not self.chance(30):
+            return ""
+        words = [self.choose(["recent", "chronicle", "continuous", "first", "last"])]
+        if words[0] in ("first", "last"):
+            labels = [label for label in body.labels if label in self.labelled_events]
+            if labels and self.chance(60):
+                words = [f"{self.choose(['first', 'last'])}({self.choose(labels)})"]
+            words += self.choose([["exclusive"], ["shared"], []])
+        return f" using {' '.join(words)}"
 
     def aggregates(self, inner: Piece, outer: Piece) -> list[tuple[str, str]]:
         """What can be aggregated over what is collected, with its type; first, ``count()``."""

@@ -19,6 +19,7 @@ from thence.logic.conjunct import (
     retentions,
 )
 from thence.logic.expr import Aggregate, Call, Const, Expr
+from thence.logic.policy import UNRESTRICTED, policy_text
 from thence.model.time import format_duration, format_timestamp
 
 
@@ -91,6 +92,8 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
         yield f"    where: {_expr(conjunct, predicate)}"
     for window in conjunct.windows:
         yield from _window(compiled, rule, window)
+    if conjunct.policy != UNRESTRICTED:
+        yield f"    using: {policy_text(conjunct.policy)}"
     start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
     yield f"    at:    [{start}, {end}]"
     if conjunct.gates:

@@ -17,6 +17,7 @@ import numpy as np
 from thence.engine.collect import collected
 from thence.engine.join import join
 from thence.engine.match import Match
+from thence.engine.policy import Used, chosen
 from thence.engine.prepared import Prepared
 from thence.engine.project import projected
 from thence.engine.rows import concat, take
@@ -25,6 +26,7 @@ from thence.engine.windows import without
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
 from thence.logic.expr import Expr
+from thence.logic.policy import UNRESTRICTED
 from thence.model.events import Events
 
 
@@ -54,17 +56,25 @@ class Horizon:
 
 
 def derive(
-    alternatives: Sequence[Prepared], inputs: Inputs, horizon: Horizon, lineage: bool = False
+    alternatives: Sequence[Prepared],
+    inputs: Inputs,
+    horizon: Horizon,
+    lineage: bool = False,
+    used: Used | None = None,
 ) -> list[Events]:
     """The events that a rule newly gives rise to, possibly with repetitions.
 
-    A rule has one prepared conjunct per alternative; aggregates run over all of them together.
+    A rule has one prepared conjunct per alternative; policies and aggregates run over all of them
+    together. Events that its policy uses up are added to ``used``.
     """
     matches = [
         match
         for prepared in alternatives
         for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
     ]
+    policy = alternatives[0].conjunct.policy
+    if matches and policy != UNRESTRICTED:
+        matches = chosen(policy, matches, {} if used is None else used)
     if not matches:
         return []
     if alternatives[0].conjunct.aggregates:
@@ -79,7 +89,8 @@ def _matches(
 ) -> Iterator[Match]:
     """The new matches of one alternative, judged and free of what must be absent."""
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
-        match = join(prepared, rels, limits, keep_all=lineage)
+        policy = prepared.conjunct.policy
+        match = join(prepared, rels, limits, keep_all=lineage or policy != UNRESTRICTED)
         if match is None:
             continue
         match = _judged(match, horizon, only_judged)
@@ -136,7 +147,7 @@ def _terms(
     conjunct = prepared.conjunct
     gates = [Constraint(gate, EPOCH, horizon.now) for gate in conjunct.gates]
     windows = [window.atom for window in conjunct.windows]
-    if conjunct.aggregates:
+    if conjunct.waits:
         # A group is reported once, when the horizon passes its end: from all its matches.
         if horizon.now > horizon.before:
             rels = [sources.get("all", a) for a in range(len(conjunct.atoms))]

@@ -15,6 +15,7 @@ from thence.logic.expr import Aggregate, Expr
 from thence.logic.functions import type_of
 from thence.logic.normalise import Normaliser
 from thence.logic.ops import Rule
+from thence.logic.policy import UNRESTRICTED
 from thence.model.errors import CheckError, Diagnostic, diagnose
 from thence.model.schema import Attribute, EventSchema
 from thence.model.types import TIMESTAMP, Type
@@ -28,6 +29,10 @@ class Stage:
     rules: tuple[tuple[Prepared, ...], ...]
     """Each rule as its alternatives."""
     recursive: bool
+
+    def rule_name(self, number: int) -> str:
+        """What a rule is called in state."""
+        return f"{self.rules[number][0].conjunct.event}/{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +54,30 @@ class Part:
         return tuple(event for stage in self.stages for event in stage.events)
 
     @property
+    def consuming(self) -> dict[str, str]:
+        """The rules that use events up, by the name that they have in state, and what each
+        derives."""
+        return {
+            stage.rule_name(number): rule[0].conjunct.event
+            for stage in self.stages
+            for number, rule in enumerate(stage.rules)
+            if rule and rule[0].conjunct.policy.consumes
+        }
+
+    @property
     def prepared(self) -> Iterator[Prepared]:
         """Every alternative of every rule."""
         return (alt for stage in self.stages for rule in stage.rules for alt in rule)
 
     @property
     def columns(self) -> Mapping[str, frozenset[str]]:
-        """The columns of each event that some rule reads; collected events need all of theirs."""
+        """The columns of each event that some rule reads; events that are collected, or that a
+        policy chooses from, need all of theirs."""
         found: dict[str, set[str]] = {}
         for rule in self.prepared:
             whole = {window.atom for window in rule.conjunct.windows if window.mode == "collect"}
+            if rule.conjunct.policy != UNRESTRICTED:
+                whole |= set(rule.conjunct.positive)
             for atom, use in enumerate(rule.uses):
                 names = found.setdefault(use.event, set())
                 names |= rule.columns_read[atom]

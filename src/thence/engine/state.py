@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,9 @@ from thence.model.schema import EventSchema
 
 VERSION = 1
 _MAGIC = b"THENCE-STATE\n"
+PARTS = ("events", "emitted", "waiting", "used")
+"""The tables of state, as its fields are called."""
+
 NEVER = -(2**62)
 """A horizon before all time: nothing has been seen."""
 
@@ -33,7 +36,7 @@ class State:
 
     ``events`` are events that later ones may join; ``emitted`` are results that could still be
     derived in another way and must not be reported again; ``waiting`` are results whose lineage
-    may still grow.
+    may still grow. ``used`` are events that the policy of a rule has used up, by rule and type.
     """
 
     horizon: int = NEVER
@@ -41,20 +44,24 @@ class State:
     events: Mapping[str, Events] = field(default_factory=dict)
     emitted: Mapping[str, Events] = field(default_factory=dict)
     waiting: Mapping[str, Events] = field(default_factory=dict)
+    used: Mapping[str, Events] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> Iterator[Events]:
+        """Everything that the state holds."""
+        return (table for part in PARTS for table in getattr(self, part).values())
 
     @property
     def rows(self) -> int:
         """How many rows the state holds."""
-        tables = (*self.events.values(), *self.emitted.values(), *self.waiting.values())
-        return sum(len(table) for table in tables)
+        return sum(len(table) for table in self.tables)
 
     @property
     def nbytes(self) -> int:
         """About how much memory the state takes."""
-        tables = (*self.events.values(), *self.emitted.values(), *self.waiting.values())
         return sum(
             t.start.nbytes + t.end.nbytes + sum(c.nbytes for c in t.columns.values())
-            for t in tables
+            for t in self.tables
         )
 
 
@@ -104,7 +111,7 @@ def encode(state: State, header: Mapping[str, Any]) -> bytes:
     """State as bytes behind a header: JSON with what the caller puts into it."""
     tables = []
     payloads = []
-    for part in ("events", "emitted", "waiting"):
+    for part in PARTS:
         for name, events in getattr(state, part).items():
             data = _table_bytes(events)
             tables.append({"part": part, "event": name, "bytes": len(data)})
@@ -125,7 +132,7 @@ def decode(body: bytes) -> State:
     """Encoded state, without a copy of its tables."""
     header = read_header(body)
     (length,) = struct.unpack(">I", body[:4])
-    parts: dict[str, dict[str, Events]] = {"events": {}, "emitted": {}, "waiting": {}}
+    parts: dict[str, dict[str, Events]] = {part: {} for part in PARTS}
     offset = 4 + length
     whole = memoryview(body)
     for table in header["tables"]:

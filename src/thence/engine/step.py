@@ -9,6 +9,7 @@ import numpy as np
 
 from thence.engine.derive import Horizon, Inputs, derive
 from thence.engine.lineage import LINEAGE, merged, with_more_lineage
+from thence.engine.policy import Used
 from thence.engine.program import Part, Stage
 from thence.engine.rows import concat, distinct, take
 from thence.engine.state import State, empty_events
@@ -44,8 +45,9 @@ def step(
     new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
     inputs = Inputs(old, new)
     moment = Horizon(state.horizon, max(horizon, state.horizon))
+    used = dict(state.used)
     for number, stage in enumerate(part.stages, 1):
-        new.update(_run_stage(part, stage, inputs, state, moment, options))
+        new.update(_run_stage(part, stage, inputs, state, moment, options, used))
         if options.progress is not None:
             options.progress(number, len(part.stages))
     latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
@@ -61,6 +63,7 @@ def step(
         _retained(options.retention, inputs, moment.now),
         _repeatable(part, state, new, moment.now),
         waiting,
+        _still_used(options.retention, used, moment.now),
     )
     return kept, results
 
@@ -101,17 +104,19 @@ def _run_stage(
     state: State,
     moment: Horizon,
     options: Options,
+    used: dict[str, Events],
 ) -> dict[str, Events]:
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
     none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
     if not stage.recursive:
-        return _round(stage, inputs, state.emitted, moment, none, options)
+        return _round(stage, inputs, state.emitted, moment, none, options, used)
     total = dict(none)
     known = dict(state.emitted)
     old, before = dict(inputs.old), moment.before
     new = {**inputs.new, **none}
     while True:
-        found = _round(stage, Inputs(old, new), known, Horizon(before, moment.now), none, options)
+        now = Horizon(before, moment.now)
+        found = _round(stage, Inputs(old, new), known, now, none, options, used)
         if not any(len(events) for events in found.values()):
             return total
         # What this round has seen is old for the next; only what it found is new.
@@ -141,11 +146,15 @@ def _round(
     moment: Horizon,
     none: Mapping[str, Events],
     options: Options,
+    used: dict[str, Events],
 ) -> dict[str, Events]:
     """What the rules of a stage newly derive, without what is known already."""
     parts: dict[str, list[Events]] = {name: [] for name in stage.events}
-    for rule in stage.rules:
-        parts[rule[0].conjunct.event] += derive(rule, inputs, moment, options.lineage)
+    for number, rule in enumerate(stage.rules):
+        consumer = f"{stage.rule_name(number)}|"
+        spent = _used_by(consumer, used)
+        parts[rule[0].conjunct.event] += derive(rule, inputs, moment, options.lineage, spent)
+        used.update({consumer + name: events for name, events in spent.items()})
     found = {}
     for name, pieces in parts.items():
         if not pieces:
@@ -173,6 +182,25 @@ def _retained(
         kept[name] = (
             take(events, events.end > horizon - retention.micros) if retention.bounded else events
         )
+    return kept
+
+
+def _used_by(rule: str, used: Mapping[str, Events]) -> Used:
+    """The events that a rule has used up, by type."""
+    return {name.removeprefix(rule): e for name, e in used.items() if name.startswith(rule)}
+
+
+def _still_used(
+    retention_of: Mapping[str, Retention], used: Mapping[str, Events], horizon: int
+) -> dict[str, Events]:
+    """The events that are used up and would otherwise still be needed."""
+    kept = {}
+    for name, events in used.items():
+        retention = retention_of[name.partition("|")[2]]
+        if retention.bounded:
+            events = take(events, events.end > horizon - retention.micros)
+        if len(events):
+            kept[name] = events
     return kept
 
 

@@ -87,7 +87,8 @@ class Build(Transformer[Token, Any]):
             i for i, part in enumerate(parts) if isinstance(part, Token) and part.type == "ARROW"
         )
         before = parts[arrow - 1]
-        items = tuple(parts[arrow + 1 : -1])
+        policy = tuple(part for part in parts if isinstance(part, s.PolicyWord))
+        items = tuple(parts[arrow + 1 : -1 - len(policy)])
         for item in items:
             check_depth(item)
         return s.RuleDecl(
@@ -98,7 +99,13 @@ class Build(Transformer[Token, Any]):
             _end(name),
             _end(before),
             _end(semicolon),
+            policy,
         )
+
+    def policy_word(self, parts: Parts) -> s.PolicyWord:
+        words = [part for part in parts if part.type == "WORD"]
+        labels = tuple(unquoted(word) for word in words[1:])
+        return s.PolicyWord(words[0].lower(), labels, _start(parts[0]), _end(parts[-1]))
 
     def column(self, parts: Parts) -> s.Column:
         word, kind = parts

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from thence.lang import syntax as s
 from thence.lang.heads import column_names
+from thence.lang.policies import policy_of
 from thence.lang.problem import too_deep
 from thence.lang.report import Report
 from thence.lang.resolve import Patterns
@@ -156,7 +157,14 @@ def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rul
     terms = _terms(rule, scope, values)
     for value in (body, *(term.value for term in terms)):
         _check_depth(value, Span(rule.start, rule.head_end))
-    return Rule(rule.name, terms, body, Span(rule.start, rule.end), Span(rule.start, rule.head_end))
+    return Rule(
+        rule.name,
+        terms,
+        body,
+        Span(rule.start, rule.end),
+        Span(rule.start, rule.head_end),
+        policy_of(rule.policy, report),
+    )
 
 
 def _terms(rule: s.RuleDecl, scope: Scope, values: Values) -> tuple[HeadTerm, ...]:

@@ -223,8 +223,17 @@ class EventDecl(NamedTuple):
     name_end: int
 
 
+class PolicyWord(NamedTuple):
+    """A word behind ``using``, perhaps with labels: ``chronicle``, ``first(a)``."""
+
+    word: str
+    labels: tuple[str, ...]
+    start: int
+    end: int
+
+
 class RuleDecl(NamedTuple):
-    """``head(term, …) <- item, …;``"""
+    """``head(term, …) <- item, … using policy;``"""
 
     name: str
     terms: tuple[Term, ...]
@@ -233,12 +242,13 @@ class RuleDecl(NamedTuple):
     name_end: int
     head_end: int
     end: int
+    policy: tuple[PolicyWord, ...] = ()
 
 
 Statement: TypeAlias = EventDecl | RuleDecl
 
 
-def span_of(node: Node | Op | Term | Column) -> Span:
+def span_of(node: Node | Op | Term | Column | PolicyWord) -> Span:
     """Where a node stands in the text."""
     return Span(node.start, node.end)
 

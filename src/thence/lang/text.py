@@ -37,6 +37,7 @@ from thence.logic.ops import (
     While,
     Within,
 )
+from thence.logic.policy import UNRESTRICTED, policy_text
 from thence.model.schema import EventSchema
 from thence.model.time import format_duration, format_timestamp
 
@@ -76,7 +77,11 @@ def format_event(event: EventSchema) -> str:
 
 def format_rule(rule: Rule, columns: Columns | None = None) -> str:
     """A rule as text. ``columns`` lets arguments be written by position."""
-    return f"{format_head(rule)} <- {_body(rule.body, columns or {})};"
+    return f"{format_head(rule)} <- {_body(rule.body, columns or {})}{_using(rule)};"
+
+
+def _using(rule: Rule) -> str:
+    return "" if rule.policy == UNRESTRICTED else f" using {policy_text(rule.policy, quoted)}"
 
 
 def format_head(rule: Rule) -> str:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.expr import Aggregate, Expr
+from thence.logic.policy import UNRESTRICTED, Policy
 from thence.model.source import NOWHERE, Span
 from thence.model.time import format_duration, format_timestamp
 from thence.model.types import Type
@@ -137,6 +138,12 @@ class Conjunct:
     start: int
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    policy: Policy = UNRESTRICTED
+
+    @property
+    def waits(self) -> bool:
+        """Whether matches are judged all together, once the horizon has passed their end."""
+        return self.aggregates or self.policy != UNRESTRICTED
 
     @property
     def aggregates(self) -> bool:

@@ -11,6 +11,7 @@ from thence.logic.bounds import Bounds, close, first_conflict
 from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse, is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Label, Pattern, Rule
+from thence.logic.policy import UNRESTRICTED
 from thence.logic.scope import positive_parts
 from thence.logic.timing import close_with_extremes
 from thence.logic.windows import Windows
@@ -58,7 +59,7 @@ class Normaliser:
         bounds = self.closed(body)
         start = _known_extreme(body, start, bounds)
         end = _known_extreme(body, end, bounds)
-        if any(window.mode == "collect" for window in body.windows):
+        if rule.policy != UNRESTRICTED or any(window.mode == "collect" for window in body.windows):
             # A group is complete once no further match can fall into it.
             body.gates.append(end)
         windows = Windows(body, bounds, self.schemas, self.auxiliary.append, self.fresh)
@@ -83,6 +84,7 @@ class Normaliser:
             start=start,
             end=end,
             span=rule.span,
+            policy=rule.policy,
         )
 
     def closed(self, body: Body) -> Bounds:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from thence.logic.expr import Aggregate, Expr
+from thence.logic.policy import UNRESTRICTED, Policy
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE, Source, Span
 
@@ -224,13 +225,14 @@ class HeadTerm:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """``head(terms) <- body``."""
+    """``head(terms) <- body using policy``."""
 
     event: str
     terms: tuple[HeadTerm, ...]
     body: Pattern
     span: Span = _span()
     head_span: Span = _span()
+    policy: Policy = UNRESTRICTED
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
         "spread": hop.how,
         "lineage": chain.lineage,
         "events": events,
+        "uses": {name: rules.get(event, "") for name, event in hop.part.consuming.items()},
     }
 
 
@@ -106,6 +107,10 @@ def misfits(holds: Mapping[str, Any], needs: Mapping[str, Any]) -> list[str]:
         found.append(f"it was written with lineage={holds['lineage']}")
     if needs["events"] and holds["spread"] != needs["spread"]:
         found.append(f"it is spread by {holds['spread']}, not by {needs['spread']}")
+    for rule, need in needs.get("uses", {}).items():
+        if holds.get("uses", {}).get(rule) != need:
+            event = rule.partition("/")[0]
+            found.append(f"it does not say which events the changed rule for '{event}' has used up")
     for event, need in needs["events"].items():
         held = holds["events"].get(event)
         if held is None:
@@ -153,6 +158,7 @@ def _converted(state: State, hop: Hop, needs: Mapping[str, Any]) -> State:
         events=events,
         emitted={e: t for e, t in state.emitted.items() if e in derived and _same(t, derived[e])},
         waiting={e: t for e, t in state.waiting.items() if e in derived and _same(t, derived[e])},
+        used={n: t for n, t in state.used.items() if n.partition("|")[0] in needs["uses"]},
     )
 
 

@@ -84,6 +84,9 @@ def _through(stage: Stage, lengths: Mapping[str, int], found: dict[str, Reach]) 
             result = found.get(conjunct.event)
             if result is None:
                 continue
+            if conjunct.policy.consumes:
+                # What was used up long ago decides what counts now.
+                result = EVERYWHERE
             for atom, reach in enumerate(_of_atoms(conjunct, lengths)):
                 event = conjunct.atoms[atom].event
                 total = reach + result

@@ -13,17 +13,19 @@ from typing import Literal
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
+from thence.logic.policy import UNRESTRICTED
 from thence.model.source import Span
 
 _MOST_CYCLES = 10
 _LONGEST_CYCLE = 12
 
-How = Literal["", "not ", "collect "]
+How = Literal["", "not ", "collect ", "choose "]
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A rule for ``head`` reads ``event``: as it is, its absence, or all of it in a window."""
+    """A rule for ``head`` reads ``event``: as it is, its absence, all of it in a window, or what a
+    policy chooses of it."""
 
     head: str
     event: str
@@ -50,7 +52,7 @@ def dependency_graph(views: Iterable[RuleView]) -> Graph:
         for atom, scope in view.atoms:
             if atom.event in edges:
                 window = scope.window
-                how: How = ""
+                how: How = "" if view.rule.policy == UNRESTRICTED else "choose "
                 if window is not None:
                     how = "not " if window.kind == "absent" else "collect "
                 edge = Dependency(view.rule.event, atom.event, how, atom.span)
@@ -107,7 +109,7 @@ def _components(edges: Mapping[str, Sequence[Dependency]]) -> Iterable[list[str]
 
 
 def check_recursion(graph: Graph, problems: Problems) -> None:
-    """Refuse recursion through absence or through collecting, and show the cycle."""
+    """Refuse recursion through absence, collecting or choosing, and show the cycle."""
     for component in graph.strata:
         if component[0] not in graph.recursive:
             continue
@@ -144,6 +146,8 @@ def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems) -> 
     cycle = " -> ".join(steps)
     if edge.how == "not ":
         message = f"'{edge.head}' depends on its own absence: {cycle}"
+    elif edge.how == "choose ":
+        message = f"the policy of '{edge.head}' chooses from what depends on it: {cycle}"
     else:
         message = f"'{edge.head}' is collected from what depends on it: {cycle}"
     problems.error(

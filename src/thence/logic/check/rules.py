@@ -12,7 +12,7 @@ from thence.logic.check.typing import Columns, RuleTypes, Unknown
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import TypeProblem
-from thence.logic.ops import Atom, Rule
+from thence.logic.ops import Atom, Label, Pattern, Rule, Where, Within
 from thence.logic.widening import common_type
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
@@ -35,12 +35,39 @@ def check_rule(
             "`while … collect` cannot stand inside another pattern",
             "give it a rule of its own and use that rule's name here",
         )
+    _check_policy(view, problems)
     check_names(view, problems)
     check_aggregates(view, problems)
     types = RuleTypes(view, columns)
     _check_atoms(view, types, problems)
     _check_conditions(view, types, problems)
     _check_head(view, types, first_rules[rule.event], problems)
+
+
+# -- the policy
+
+
+def _check_policy(view: RuleView, problems: Problems) -> None:
+    """A policy chooses among the events that a rule's labels name."""
+    policy = view.rule.policy
+    events = {
+        name
+        for name, labels in view.definitions.items()
+        if all(_names_an_event(label.pattern) for label in labels) and view.root.sees_label(name)
+    }
+    for label, _ in policy.labels:
+        if label not in events:
+            problems.error(
+                policy.span,
+                f"the policy chooses '{label}', and no event of this rule is labelled so",
+                did_you_mean(label, events, f"label it: {label}: event(…)"),
+            )
+
+
+def _names_an_event(pattern: Pattern) -> bool:
+    while isinstance(pattern, Label | Within | Where):
+        pattern = pattern.pattern
+    return isinstance(pattern, Atom)
 
 
 # -- atoms

@@ -1,0 +1,61 @@
+"""Loops that cannot be written as operations on whole columns, compiled by Numba."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numba  # type: ignore[import-untyped]
+import numpy as np
+
+from thence.engine.arrays import Index, Mask
+
+# Where Thence was brought along by a query there is no file beside which to keep compiled code.
+_COMPILED: dict[str, Any] = {"nogil": True, "cache": Path(__file__).is_file()}
+
+
+@numba.njit("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1)", **_COMPILED)  # type: ignore[misc]
+def consume(
+    members: Index, first: Index, detections: Mask, groups: Mask, spent: Mask, everything: bool
+) -> Mask:
+    """Which matches count where events are used up; ``spent`` is brought up to date.
+
+    Matches are in order. ``detections`` marks where those begin that are judged together,
+    ``groups`` where, among these, those begin of which one is taken: the first whose events are
+    all unspent. Only after a detection are events spent: all of a match, or the one it began with.
+    """
+    count, width = members.shape
+    kept = np.zeros(count, dtype=np.bool_)
+    begin = 0
+    while begin < count:
+        end = begin + 1
+        while end < count and not detections[end]:
+            end += 1
+        taken = False
+        for i in range(begin, end):
+            if groups[i]:
+                taken = False
+            if taken:
+                continue
+            free = True
+            if everything:
+                for slot in range(width):
+                    member = members[i, slot]
+                    if member >= 0 and spent[member]:
+                        free = False
+                        break
+            else:
+                free = not spent[first[i]]
+            if free:
+                kept[i] = True
+                taken = True
+        for i in range(begin, end):
+            if kept[i]:
+                if everything:
+                    for slot in range(width):
+                        if members[i, slot] >= 0:
+                            spent[members[i, slot]] = True
+                else:
+                    spent[first[i]] = True
+        begin = end
+    return kept

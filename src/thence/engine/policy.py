@@ -1,0 +1,213 @@
+"""Policies: of a rule's matches, those that count, in the order in which they are complete.
+
+Every match is a row of event numbers, one per atom. The numbers follow the order of events by
+time, then type, then attributes, so that to choose the first or the last event is to choose the
+least or the greatest number, on every host alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from thence.engine.aggregate import collection_order
+from thence.engine.arrays import Index, Mask
+from thence.engine.lineage import without_lineage
+from thence.engine.match import Match
+from thence.engine.rows import concat, distinct, take
+from thence.logic.policy import Policy
+from thence.model.events import Events
+
+Used = dict[str, Events]
+"""The events that a rule has used up, by type."""
+
+NO_EVENT = -1
+"""In the place of an atom that an alternative does not have."""
+
+
+def chosen(policy: Policy, matches: Sequence[Match], used: Used) -> list[Match]:
+    """The matches that a policy lets count; what they use up is added to ``used``."""
+    numbered = _numbered(matches, used if policy.consumes else {})
+    rows, order = _in_order(policy, matches, numbered)
+    if policy.consumes:
+        kept, spent = _consuming(policy, rows, numbered)
+        _spend(numbered, spent, used)
+    else:
+        kept = rows.best
+    mask = np.zeros(len(order), dtype=np.bool_)
+    mask[order[kept]] = True
+    found, start = [], 0
+    for match in matches:
+        part = match.where(mask[start : start + match.length])
+        start += match.length
+        if part.length:
+            found.append(part)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """The events of some matches, numbered in order; ``members[i, a]`` is the one that match ``i``
+    has for atom ``a``. ``tables`` are the events by type, ``numbers`` their numbers."""
+
+    members: Index
+    starts: Index
+    ends: Index
+    """Of the events by number."""
+    tables: Mapping[str, Events]
+    numbers: Mapping[str, Index]
+    spent: Mask
+    """Which numbers are of events that had been used up before."""
+
+
+def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered:
+    """Number the events that take part in matches, and those that were used up."""
+    places: dict[str, list[tuple[int, int]]] = {}
+    for m, match in enumerate(matches):
+        for atom in match.prepared.conjunct.positive:
+            places.setdefault(match.prepared.uses[atom].event, []).append((m, atom))
+    width = max(len(match.prepared.conjunct.positive) for match in matches)
+    lengths = [match.length for match in matches]
+    begins = np.concatenate(([0], np.cumsum(lengths)))
+    tables: dict[str, Events] = {}
+    ranks: dict[str, Index] = {}
+    where: dict[tuple[int, int], Index] = {}
+    for event, uses in sorted(places.items()):
+        parts = []
+        offset = 0
+        for m, atom in uses:
+            rows, inverse = np.unique(matches[m].rows(atom), return_inverse=True)
+            part = without_lineage(take(matches[m].rels[atom], rows))
+            parts.append(part)
+            where[m, atom] = offset + inverse
+            offset += len(part)
+        if event in used:
+            parts.append(used[event])
+        tables[event] = concat(parts)
+        ranks[event] = collection_order([tables[event]])
+    names = list(tables)
+    starts = np.concatenate([tables[name].start for name in names])
+    ends = np.concatenate([tables[name].end for name in names])
+    kinds = np.repeat(np.arange(len(names)), [len(tables[name]) for name in names])
+    rank = np.concatenate([ranks[name] for name in names])
+    numbers = _dense(np.lexsort((rank, kinds, ends, starts)), rank, kinds)
+    split = dict(
+        zip(names, np.split(numbers, np.cumsum([len(tables[n]) for n in names])[:-1]), strict=True)
+    )
+    size = int(numbers.max()) + 1 if len(numbers) else 0
+    members = np.full((int(begins[-1]), width), NO_EVENT, dtype=np.int64)
+    for (m, atom), positions in where.items():
+        event = matches[m].prepared.uses[atom].event
+        slot = matches[m].prepared.conjunct.positive.index(atom)
+        members[begins[m] : begins[m + 1], slot] = split[event][positions]
+    spent = np.zeros(size, dtype=np.bool_)
+    for event, events in used.items():
+        if event in split:
+            spent[split[event][len(split[event]) - len(events) :]] = True
+    by_number = np.empty(size, dtype=np.int64)
+    by_number[numbers] = np.arange(len(numbers))
+    return _Numbered(members, starts[by_number], ends[by_number], tables, split, spent)
+
+
+def _dense(order: Index, rank: Index, kinds: Index) -> Index:
+    """Numbers 0, 1, 2 … along an order; neighbours of one type and rank are one event."""
+    same = (rank[order][1:] == rank[order][:-1]) & (kinds[order][1:] == kinds[order][:-1])
+    along = np.concatenate(([0], np.cumsum(~same))) if len(order) else order
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = along
+    return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Matches in the order in which they are judged.
+
+    ``detections`` and ``groups`` are where those begin that are judged together, and within these
+    those of which one is taken.
+    """
+
+    members: Index
+    first: Index
+    """The event that each match began with."""
+    detections: Mask
+    groups: Mask
+
+    @property
+    def best(self) -> Mask:
+        """The best of each group, where nothing is ever used up."""
+        return self.groups
+
+
+def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> tuple[_Rows, Index]:
+    """The matches as they are judged, and where each stood before."""
+    members, width = numbered.members, numbered.members.shape[1]
+    ends = np.concatenate([match.time(match.prepared.conjunct.end) for match in matches])
+    terminator = _extreme(members, numbered.ends, last=True)
+    initiator = _extreme(members, numbered.starts, last=False)
+    free: list[Index] = [np.zeros(0, dtype=np.int64)] * width
+    preferred: list[Index] = [np.zeros(0, dtype=np.int64)] * width
+    choices = np.concatenate([_choices(policy, match, width) for match in matches])
+    for slot in range(width):
+        column, choice = members[:, slot], choices[:, slot]
+        free[slot] = np.where(choice == 0, column, NO_EVENT)
+        preferred[slot] = np.where(choice < 0, -column, np.where(choice > 0, column, 0))
+    order = np.lexsort((*reversed(preferred), *reversed(free), terminator, ends))
+    detections = _changes([ends[order], terminator[order]])
+    groups = detections | _changes([column[order] for column in free])
+    return _Rows(members[order], initiator[order], detections, groups), order
+
+
+def _choices(policy: Policy, match: Match, width: int) -> Index:
+    """For each atom of a match: 1 to take the first, -1 the last, 0 for all."""
+    code = {"all": 0, "first": 1, "last": -1}
+    row = np.zeros(width, dtype=np.int64)
+    for slot, atom in enumerate(match.prepared.conjunct.positive):
+        row[slot] = code[policy.choice_of(match.prepared.uses[atom].label)]
+    return np.broadcast_to(row, (match.length, width))
+
+
+def _extreme(members: Index, times: Index, last: bool) -> Index:
+    """The member with the latest (or earliest) time; of several, that of the later atom."""
+    best = members[:, 0]
+    for slot in range(1, members.shape[1]):
+        other = members[:, slot]
+        better = times[other] >= times[best] if last else times[other] < times[best]
+        better &= other != NO_EVENT
+        best = np.where(better | (best == NO_EVENT), other, best)
+    return best
+
+
+def _changes(columns: Sequence[Index]) -> Mask:
+    """Where rows begin that differ from the one before."""
+    mask = np.zeros(len(columns[0]), dtype=np.bool_)
+    mask[:1] = True
+    for column in columns:
+        mask[1:] |= column[1:] != column[:-1]
+    return mask
+
+
+def _consuming(policy: Policy, rows: _Rows, numbered: _Numbered) -> tuple[Mask, Mask]:
+    """The matches that count where events are used up, and which events are used up now."""
+    from thence.engine.kernels import consume  # noqa: PLC0415 (compiles; few rules need it)
+
+    spent = numbered.spent.copy()
+    kept = consume(
+        rows.members,
+        rows.first,
+        rows.detections,
+        rows.groups,
+        spent,
+        policy.consumption == "exclusive",
+    )
+    return kept, spent & ~numbered.spent
+
+
+def _spend(numbered: _Numbered, spent: Mask, used: Used) -> None:
+    """Add events that are used up to those that were before."""
+    for event, table in numbered.tables.items():
+        fresh = take(table, spent[numbered.numbers[event]])
+        if len(fresh):
+            known = [used[event]] if event in used else []
+            used[event] = distinct(concat([*known, fresh]))

@@ -1,0 +1,72 @@
+"""Policies: which of a rule's matches count, and whether the events in them are used up.
+
+Without a policy every combination of events is a match. With one, matches are looked at in the
+order in which they are complete. All that end at one time with the same last event, the
+*terminator*, are judged together: of those that differ only in events that a selection is made of,
+the first or the last is taken, and then events that are used up take part in nothing later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thence.model.source import NOWHERE, Span
+
+Choice = Literal["all", "first", "last"]
+Consumption = Literal["shared", "exclusive", "initiator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How to choose among matches, and what a chosen match uses up.
+
+    ``choice`` is for every event of the rule that ``labels`` does not name. ``consumption`` says
+    what is used up: nothing, every event of the match, or the one it began with.
+    """
+
+    choice: Choice = "all"
+    labels: tuple[tuple[str, Choice], ...] = ()
+    consumption: Consumption = "shared"
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def consumes(self) -> bool:
+        return self.consumption != "shared"
+
+    def choice_of(self, label: str | None) -> Choice:
+        """The choice for an event, by its label."""
+        return dict(self.labels).get(label or "", self.choice)
+
+
+UNRESTRICTED = Policy()
+"""Every match counts, and nothing is used up: what a rule without a policy has."""
+
+CONTEXTS: Mapping[str, Policy] = {
+    "unrestricted": UNRESTRICTED,
+    "recent": Policy("last"),
+    "chronicle": Policy("first", consumption="exclusive"),
+    "continuous": Policy("all", consumption="initiator"),
+}
+"""SNOOP's parameter contexts by name."""
+
+
+def policy_text(policy: Policy, written: Callable[[str], str] = str) -> str:
+    """A policy as it is written behind ``using``; ``written`` is how a label is.
+
+    >>> policy_text(Policy("first", consumption="exclusive"))
+    'chronicle'
+    >>> policy_text(Policy("all", (("a", "first"), ("b", "last")), "exclusive"))
+    'first(a) last(b) exclusive'
+    """
+    for name, context in CONTEXTS.items():
+        if policy == context:
+            return name
+    words = [] if policy.choice == "all" else [policy.choice]
+    words += [f"{choice}({written(label)})" for label, choice in policy.labels]
+    if policy.consumption == "initiator":
+        words.append("continuous")
+    elif policy.consumption == "exclusive":
+        words.append("exclusive")
+    return " ".join(words)
