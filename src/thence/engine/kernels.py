@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numba  # type: ignore[import-untyped]
+import numba
 import numpy as np
 
 from thence.engine.arrays import Index, Mask
@@ -14,7 +14,7 @@ from thence.engine.arrays import Index, Mask
 _COMPILED: dict[str, Any] = {"nogil": True, "cache": Path(__file__).is_file()}
 
 
-@numba.njit("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1)", **_COMPILED)  # type: ignore[misc]
+@numba.njit("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1)", **_COMPILED)
 def consume(
     members: Index, first: Index, detections: Mask, groups: Mask, spent: Mask, everything: bool
 ) -> Mask:

@@ -63,7 +63,7 @@ def policy_text(policy: Policy, written: Callable[[str], str] = str) -> str:
     for name, context in CONTEXTS.items():
         if policy == context:
             return name
-    words = [] if policy.choice == "all" else [policy.choice]
+    words: list[str] = [] if policy.choice == "all" else [policy.choice]
     words += [f"{choice}({written(label)})" for label, choice in policy.labels]
     if policy.consumption == "initiator":
         words.append("continuous")
