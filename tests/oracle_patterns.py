@@ -31,6 +31,7 @@ from thence.logic.ops import (
     At,
     Atom,
     Label,
+    Moments,
     Not,
     Or,
     Par,
@@ -96,13 +97,15 @@ def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
             return (first, last)
         case SemanticWindow("notfollows" | "notprecedes", left):
             return (left,)
+        case Moments(_, parts):
+            return parts
     return children(pattern)
 
 
 def with_asserted(pattern: Pattern, parts: tuple[Pattern, ...]) -> Pattern:
     """The pattern with other asserted children."""
     match pattern:
-        case Seq() | And():
+        case Seq() | And() | Moments():
             return replace(pattern, parts=parts)
         case Par() | Allen():
             return replace(pattern, left=parts[0], right=parts[1])
@@ -305,6 +308,9 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
         case SemanticWindow(operator, left, right, limit):
             time = semantic_window(operator, left, right, limit, scope)
             return None if time is None else Interval(time, time)
+        case Moments():
+            time = moment(pattern, scope)
+            return None if time is None else Interval(time, time)
     raise AssertionError(pattern)
 
 
@@ -382,6 +388,41 @@ def semantic_window(
         return t1 if t1 - d <= t2 < t1 else None
     assert operator == "both"
     return max(t1, t2) if abs(t1 - t2) <= d else None
+
+
+def moment(pattern: Moments, scope: Scope) -> int | None:
+    """The point at which an operator of SNOOP or COMPOSE occurs, as paper 0 writes each down."""
+    ats = [interval(part, scope) for part in pattern.parts]
+    if None in ats:
+        return None
+    times = [at.end for at in ats]
+    t1, t = times[0], times[-1]
+
+    def absent(which: int, first: int, last: int) -> bool:
+        scope.gates.append(t)
+        found = occurrences(pattern.absent[which], scope)
+        return not any(first <= at.end <= last for _, _, at in found)
+
+    match pattern.operator:
+        case "then":  # (E1; E2)(t): E1(t1), E2(t), t1 <= t
+            holds = all(a <= b for a, b in pairwise(times))
+        case "prior":  # F after E
+            holds = all(a < b for a, b in pairwise(times))
+        case "simultaneous":  # E and F at one time
+            holds = len(set(times)) == 1
+        case "immediately":  # F after E, and nothing in between
+            holds = t1 < t and absent(0, t1 + 1, t - 1)
+        case "other_than":  # an event, and no E at its time
+            holds = absent(0, t, t)
+        case "aperiodic":  # A(E1, E2, E3)(t): t1 <= t, and no E3 with t1 <= t2 < t
+            holds = t1 <= t and absent(0, t1, t - 1)
+        case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
+            holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)
+        case "periodic*":  # P*(E1, [T], E2)(t): t1 + T <= t
+            holds = t1 + pattern.limit <= t
+        case other:
+            raise AssertionError(other)
+    return t if holds else None
 
 
 def judged(part: While, scope: Scope) -> bool:

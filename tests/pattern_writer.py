@@ -111,7 +111,7 @@ class PatternWriter:
         if depth > 0 and self.budget > 1:
             kinds += [self.atom, self.infix, self.infix, self.either, self.absence, self.window]
             kinds += [self.limited, self.conditional, self.labelled, self.timed, self.sequence]
-            kinds += [self.group, self.either_label]
+            kinds += [self.group, self.either_label, self.moments]
         return self.choose(kinds)(depth - 1)
 
     def atom(self, depth: int = 0, names: Sequence[str] | None = None) -> Piece:
@@ -239,6 +239,29 @@ class PatternWriter:
         other = self.pattern(depth)
         text = f"{operator}({left.text}, {other.text}, {self.duration(1)})"
         return left.joined(text, other)
+
+    def moments(self, depth: int) -> Piece:
+        """An operator of SNOOP or COMPOSE."""
+        operator = self.choose(
+            ["then", "prior", "simultaneous", "relative", "aperiodic", "periodic*", "immediately"]
+        )
+        left = self.pattern(depth)
+        if self.chance(10):
+            return Piece(f"other_than({left.text})")
+        right = self.pattern(depth)
+        both = left.joined("", right)
+        if self.chance(10):
+            ending = self.atom(names="abcd")
+            if ":" not in ending.text:
+                whole = left.joined("", ending)
+                text = f"without({left.text}, {self.absent(depth, whole)}, {ending.text})"
+                return whole.joined(text)
+        arguments = [left.text, right.text]
+        if operator == "aperiodic":
+            arguments.append(self.absent(depth, both))
+        elif operator == "periodic*":
+            arguments.insert(1, self.duration())
+        return both.joined(f"{operator}({', '.join(arguments)})")
 
     def limited(self, depth: int) -> Piece:
         piece = self.pattern(depth)

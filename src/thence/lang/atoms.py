@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thence.lang import syntax as s
+from thence.lang.moments import MomentCalls
 from thence.lang.report import Report, did_you_mean
 from thence.lang.scope import EventInfo, Scope, named_argument
 from thence.lang.timers import TIMERS, timer
 from thence.lang.values import Values
-from thence.lang.words import FUNCTIONS, NOT_YET, PATTERN_OPERATORS, WINDOW_OPERATORS
+from thence.lang.words import (
+    FUNCTIONS,
+    MOMENT_OPERATORS,
+    NOT_YET,
+    PATTERN_OPERATORS,
+    WINDOW_OPERATORS,
+)
 from thence.logic.expr import Const, Expr
 from thence.logic.ops import AnyOne, Atom, Pattern, SemanticWindow
 from thence.model.source import Span
@@ -46,6 +53,9 @@ class Atoms:
             if not node.args:
                 self._report.error(s.span_of(node), "anyone needs at least one event")
             return AnyOne(tuple(map(self._pattern, node.args)), s.span_of(node))
+        if name in MOMENT_OPERATORS:
+            calls = MomentCalls(self._scope.events, self._report, self._pattern, self._duration)
+            return calls.apply(node, name)
         if name in TIMERS:
             return self._timer(node, name)
         return self._unknown(node, name)

@@ -28,7 +28,9 @@ def link(statements: Sequence[s.Statement], source: Source) -> LogicProgram:
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
     rules = [st for st in statements if isinstance(st, s.RuleDecl)]
     schemas = _schemas(declared, report)
-    events = {name: EventInfo(name, schema.names, str(schema)) for name, schema in schemas.items()}
+    events = {
+        name: EventInfo(name, schema.names, str(schema), True) for name, schema in schemas.items()
+    }
     for rule in rules:
         _declare_head(rule, schemas, events, report)
     linked = tuple(_rule(rule, events, report) for rule in rules)

@@ -18,6 +18,7 @@ class EventInfo(NamedTuple):
     name: str
     columns: tuple[str, ...]
     declaration: str
+    base: bool = False
 
 
 Events = Mapping[str, EventInfo]
@@ -91,7 +92,7 @@ def scope_of(rule: s.RuleDecl, events: Events) -> tuple[Scope, tuple[Clash, ...]
         elif isinstance(node, s.Apply):
             if node.name in events:
                 variables.update(_argument_variables(node.args))
-            elif node.name.lower() == "anyone":
+            elif node.name.lower() in ("anyone", "any"):
                 joins = ("or",) * len(node.args)
                 branches = [_Branch(id(node), at, joins) for at in range(len(node.args))]
                 pairs = zip(node.args, branches, strict=True)

@@ -24,6 +24,7 @@ from thence.logic.ops import (
     HeadTerm,
     Label,
     LogicProgram,
+    Moments,
     Not,
     Or,
     Par,
@@ -192,9 +193,27 @@ def _operand(pattern: Pattern, known: Columns) -> str:
         case SemanticWindow(operator, left, right, limit):
             sides = f"{_suffixed(left, known)}, {_suffixed(right, known)}"
             return f"{operator}({sides}, {format_duration(limit)})"
+        case Moments():
+            return _moments(pattern, known)
         case AnyOne(parts):
             return f"anyone({', '.join([_suffixed(part, known) for part in parts])})"
     return f"({format_pattern(pattern, known)})"
+
+
+def _moments(pattern: Moments, known: Columns) -> str:
+    """A call with its arguments in the order in which they are written."""
+    parts = [_suffixed(part, known) for part in pattern.parts]
+    absent = [_suffixed(part, known) for part in pattern.absent]
+    match pattern.operator:
+        case "other_than":
+            parts = absent
+        case "aperiodic":
+            parts = [*parts, *absent]
+        case "without":
+            parts.insert(1, absent[0])
+        case "periodic*":
+            parts.insert(1, format_duration(pattern.limit))
+    return f"{pattern.operator}({', '.join(parts)})"
 
 
 def _atom(atom: Atom, known: Columns) -> str:

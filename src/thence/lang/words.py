@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import get_args
 
 from thence.logic import functions
+from thence.logic.moments import SHAPES
 from thence.logic.ops import AllenRelation, WindowOperator
 
 ALLEN: frozenset[str] = frozenset(get_args(AllenRelation))
@@ -19,7 +20,8 @@ RESERVED: frozenset[str] = INFIX | {
 }  # fmt: skip
 
 WINDOW_OPERATORS: frozenset[str] = frozenset(get_args(WindowOperator))
-PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | {"anyone"}
+MOMENT_OPERATORS: frozenset[str] = frozenset(SHAPES) | {"any", "relative"}
+PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | MOMENT_OPERATORS | {"anyone"}
 AGGREGATES: frozenset[str] = frozenset(
     {"count", "sum", "avg", "min", "max", "first", "last", "list"}
 )
@@ -30,7 +32,7 @@ FUNCTIONS: frozenset[str] = frozenset(
 ) | {"duration"}
 """What can be called in an expression. ``duration(l)`` is written out by the resolver."""
 
-NOT_YET: frozenset[str] = frozenset({"any", "aperiodic", "periodic"})
+NOT_YET: frozenset[str] = frozenset({"aperiodic*", "periodic"})
 """Pattern operators that are planned, so that a program that uses one gets a better answer."""
 
 TYPE_ALIASES: dict[str, str] = {

@@ -16,6 +16,7 @@ from thence.logic.ops import (
     And,
     AnyOne,
     Label,
+    Moments,
     Not,
     Or,
     Par,
@@ -72,6 +73,9 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 [alternatives(left), rights],
                 lambda choice: {"left": choice[0], "right": choice[1]},
             )
+        case Moments(_, parts):
+            lists = [alternatives(part) for part in parts]
+            return _combined(pattern, lists, lambda choice: {"parts": choice})
         case Not(_, first, last):
             return _combined(
                 pattern,

@@ -25,6 +25,7 @@ from thence.logic.conjunct import (
     Shifted,
 )
 from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts
+from thence.logic.moments import Absence, shape_of
 from thence.logic.ops import (
     Allen,
     And,
@@ -32,6 +33,7 @@ from thence.logic.ops import (
     At,
     Atom,
     Label,
+    Moments,
     Not,
     Par,
     Pattern,
@@ -166,6 +168,8 @@ class Body:
                 return (), ()
             case SemanticWindow():
                 return self.semantic_window(pattern)
+            case Moments():
+                return self.moments(pattern)
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
         raise AssertionError(f"no meaning for {type(pattern).__name__}")
@@ -310,6 +314,19 @@ class Body:
         self.constraints.append(Constraint(later, earlier, limit, span))
         return self.point(later)
 
+    def moments(self, pattern: Moments) -> Interval:
+        span = pattern.span
+        shape = shape_of(pattern.operator, len(pattern.parts), pattern.limit)
+        times = [self.ends(self.visit(part), span)[1] for part in pattern.parts]
+        self.constraints += [
+            Constraint(times[later], times[earlier], limit, span)
+            for later, earlier, limit in shape.bounds
+        ]
+        for absent, absence in zip(pattern.absent, shape.absences, strict=True):
+            self.gates.append(times[shape.at])
+            self.windows.append(Window("absent", absent, _ends_within(absence, times, span), None))
+        return self.point(times[shape.at])
+
     # -- names
 
     def resolve_conditions(self) -> list[Expr]:
@@ -395,3 +412,15 @@ def _unlabelled(pattern: Pattern) -> Pattern:
     while isinstance(pattern, Label):
         pattern = pattern.pattern
     return pattern
+
+
+def _ends_within(absence: Absence, times: Sequence[int], span: Span) -> Place:
+    """That an event ends between two moments."""
+
+    def place(_start: int, end: int) -> list[Constraint]:
+        return [
+            Constraint(times[absence.since], end, -absence.first, span),
+            Constraint(end, times[absence.until], absence.last, span),
+        ]
+
+    return place

@@ -207,6 +207,19 @@ class SemanticWindow(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Moments(Pattern):
+    """``aperiodic(a, b, c)`` and its kin: a point event, where the instants at which its parts end
+    lie as the operator says (``moments.py``) and nothing of ``absent`` ends in between.
+    """
+
+    operator: str
+    parts: tuple[Pattern, ...]
+    absent: tuple[Pattern, ...] = ()
+    limit: int = 0
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOne(Pattern):
     """``anyone(p1, p2, …)``: occurs at the end point of whichever occurs."""
 
@@ -255,6 +268,8 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (inner,)
         case Not(absent, first, last):
             return (absent, first, last)
+        case Moments(_, parts, unwanted):
+            return (*parts, *unwanted)
     return ()
 
 

@@ -9,6 +9,7 @@ from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, conjunct
 from thence.logic.ops import (
     Atom,
     Label,
+    Moments,
     Not,
     Pattern,
     Rule,
@@ -106,6 +107,8 @@ def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
                 pass
             case SemanticWindow(("notfollows" | "notprecedes"), left):
                 stack.append(left)
+            case Moments(_, parts):
+                stack.extend(reversed(parts))
             case _:
                 stack.extend(reversed(children(part)))
 

@@ -19,6 +19,7 @@ from thence.logic.ops import (
     At,
     Atom,
     Label,
+    Moments,
     Not,
     Or,
     Pattern,
@@ -166,6 +167,9 @@ def view_of(rule: Rule) -> RuleView:
             case SemanticWindow("notfollows" | "notprecedes", left, right, _, span):
                 local = _inner(view, "absent", scope, span)
                 inside = [(left, scope, False), (right, local, False)]
+            case Moments(_, parts, unwanted, _, span):
+                inside = [(part, scope, False) for part in parts]
+                inside += [(p, _inner(view, "absent", scope, span), False) for p in unwanted]
             case Or(parts, span) | AnyOne(parts, span):
                 branches = [_inner(view, "branch", scope, span) for _ in parts]
                 scope.choices.append(branches)
