@@ -7,9 +7,9 @@ says that they differ in some column or in time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 from thence.lang import syntax as s
 from thence.lang.sql.events import Node, Place, certain, occurring, walk
@@ -50,22 +50,34 @@ class Pair:
     at: Node
 
 
-def pairs(found: list[Place], events: dict[str, Alias]) -> Iterator[Pair]:
+def pairs(
+    found: Sequence[Place], events: Mapping[str, Alias], copies: Sequence[Mapping[str, str]]
+) -> Iterator[Pair]:
     """The aliases that need a condition to be different events. Raises Refused where none can say
-    it."""
+    it. What would close a window earlier may share events with what closes it, so ``copies`` are
+    not told apart from what they are copies of."""
     root = found[0].root
+    alike = {frozenset(pair) for each in copies for pair in product(each, each.values())}
     for place in found:
         yield from _in_one_place(place, root, events)
         for around in place.around():
-            yield from _across(place, around, root, events)
+            yield from _across(place, around, root, events, alike)
 
 
-def _across(place: Place, around: Place, root: Node, events: dict[str, Alias]) -> Iterator[Pair]:
+def _across(
+    place: Place,
+    around: Place,
+    root: Node,
+    events: Mapping[str, Alias],
+    alike: set[frozenset[str]],
+) -> Iterator[Pair]:
     """An alias of an absent pattern, and one of what it is absent from."""
     beside = _with(around.root, place.root)
     for one in _aliases(beside):
         for two in _aliases(place.root):
-            if events[one].event != events[two].event or apart(one, two, root, place):
+            if events[one].event != events[two].event or frozenset((one, two)) in alike:
+                continue
+            if apart(one, two, root, place):
                 continue
             readable = around is place.parent and one in certain(beside)
             if not readable or two not in certain(place.root):
@@ -73,7 +85,7 @@ def _across(place: Place, around: Place, root: Node, events: dict[str, Alias]) -
             yield Pair(one, two, place.root)
 
 
-def _in_one_place(place: Place, root: Node, events: dict[str, Alias]) -> Iterator[Pair]:
+def _in_one_place(place: Place, root: Node, events: Mapping[str, Alias]) -> Iterator[Pair]:
     for node in occurring(place.root):
         if len(node.parts) < 2 or node.kind in ("or", "anyone"):
             continue

@@ -56,7 +56,7 @@ def body(select: q.Select, names: Names) -> Body:
     for node in select.conditions:
         for part in conjuncts(node):
             _add(names.value(part), found, clause, conditions)
-    for pair in pairs(found[: len(found) - len(collected)], known):
+    for pair in pairs(found[: len(found) - len(collected)], known, clause.copies):
         condition = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
         conditions.setdefault(pair.at, []).append(condition)
     writer = _Writer(known, select, shared, conditions)
@@ -215,7 +215,8 @@ class _Writer:
         if kind == "between":
             missing = absent[0] if len(absent) == 1 else _chain("or", absent, node.span)
             inner = s.Paren((missing,), missing.start, missing.end, missing.depth + 1)
-            return s.Between(inner, *parts, start, end, max(depth, inner.depth + 1))
+            first, last = parts
+            return s.Between(inner, first, last, start, end, max(depth, inner.depth + 1))
         if kind == "anyone":
             return s.Apply(kind, parts, start, start, end, depth)
         if kind in ("follows", "precedes", "both", "notfollows", "notprecedes"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from thence.lang import syntax as s
 from thence.lang.heads import suggested_name, written_names
@@ -14,7 +15,7 @@ from thence.model.source import Span
 Statement = s.Statement | q.CreateEvent
 
 
-class Column(s.NamedTuple):
+class Column(NamedTuple):
     """A column of a query: its value, the name that AS gives it, and what it suggests itself."""
 
     value: s.Node
