@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 from thence.lang import syntax as s
 from thence.lang.sql.events import Node, Place, certain, occurring, walk
@@ -54,14 +54,14 @@ def pairs(
     found: Sequence[Place], events: Mapping[str, Alias], copies: Sequence[Mapping[str, str]]
 ) -> Iterator[Pair]:
     """The aliases that need a condition to be different events. Raises Refused where none can say
-    it. What would close a window earlier may share events with what closes it, so ``copies`` are
-    not told apart from what they are copies of."""
+    it. Any event at all may close a window earlier, so the aliases of ``copies`` are told apart
+    only from each other."""
     root = found[0].root
-    alike = {frozenset(pair) for each in copies for pair in product(each, each.values())}
+    closing = [set(each.values()) for each in copies]
     for place in found:
         yield from _in_one_place(place, root, events)
         for around in place.around():
-            yield from _across(place, around, root, events, alike)
+            yield from _across(place, around, root, events, closing)
 
 
 def _across(
@@ -69,13 +69,15 @@ def _across(
     around: Place,
     root: Node,
     events: Mapping[str, Alias],
-    alike: set[frozenset[str]],
+    closing: Sequence[set[str]],
 ) -> Iterator[Pair]:
     """An alias of an absent pattern, and one of what it is absent from."""
     beside = _with(around.root, place.root)
     for one in _aliases(beside):
         for two in _aliases(place.root):
-            if events[one].event != events[two].event or frozenset((one, two)) in alike:
+            if events[one].event != events[two].event:
+                continue
+            if any((one in each) != (two in each) for each in closing):
                 continue
             if apart(one, two, root, place):
                 continue

@@ -210,7 +210,8 @@ class _Reader:
 
     def between(self, parts: tuple[Node, ...], absent: tuple[Node, ...], span: Span) -> Node:
         """A window that the next event of its second part closes: none comes earlier."""
-        names = {alias: f"{alias}{'′' * (len(self.windows) + 1)}" for alias in aliases(parts[1])}
+        mark = f"′{len(self.windows) + 1}" if self.windows else "′"
+        names = {alias: alias + mark for alias in aliases(parts[1])}
         found = operator("between", parts, span, absent=(_renamed(parts[1], names), *absent))
         self.windows.append(found)
         self.copies.append(names)
