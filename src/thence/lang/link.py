@@ -86,12 +86,14 @@ def _check_event_name(name: str, span: Span, report: Report) -> None:
 
 
 def _check_is_public(statement: s.Statement | CreateEvent, report: Report) -> None:
-    """Refuse names that only the program itself can give, to patterns and queries inside others."""
-    if is_inner(statement.name):
+    """Refuse names that patterns inside others are given. (Those of queries inside others can be
+    written, so that a program that is printed as rules can be read again.)"""
+    if is_inner(statement.name) and statement.name[1:].isdigit():
         start = statement.start if isinstance(statement, s.RuleDecl) else statement.name_start
         report.error(
             Span(start, statement.name_end),
-            f"an event cannot be called '{statement.name}': such a name stands for an inner part",
+            f"an event cannot be called '{statement.name}': that name stands for a pattern inside "
+            "another",
             "begin it with something else than #",
         )
 

@@ -8,7 +8,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from thence.lang.problem import SyntaxProblem
-from thence.lang.sql.build import not_yet
+from thence.lang.sql.build import is_later, not_yet
 from thence.lang.words import INFIX, RESERVED
 from thence.model.source import Source, Span
 from thence.model.time import UNITS_IN_WORDS
@@ -139,8 +139,16 @@ def _other_sql(place: _Place) -> SyntaxProblem | None:
     if not place.before or place.before[0].type != "CREATE":
         return None
     previous = place.before[-1]
-    if previous.type == "LATER":
+    if previous.type == "LATER" or is_later(previous, place.text):
         return not_yet(previous)
+    if previous.type == "FROM" and place.before[-2].type == "SELECT":
+        return SyntaxProblem(_span(previous), "nothing is selected", "write SELECT * FROM …")
+    if previous.type == "SELECT" and "INFIX" in place.expected:  # it was read as a name
+        return SyntaxProblem(
+            _span(previous),
+            "a query cannot stand here",
+            "a query stands in FROM or WITH: FROM (SELECT …) a",
+        )
     if place.kind == "LSQB" and previous.type in ("NAME", "RPAR"):
         return SyntaxProblem(
             place.span,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 from thence.lang import syntax as s
 from thence.lang.sql.events import Node, Place, certain, occurring, walk
@@ -54,14 +54,14 @@ def pairs(
     found: Sequence[Place], events: Mapping[str, Alias], copies: Sequence[Mapping[str, str]]
 ) -> Iterator[Pair]:
     """The aliases that need a condition to be different events. Raises Refused where none can say
-    it. What would close a window earlier may share events with what closes it, so ``copies`` are
-    not told apart from what they are copies of."""
+    it. Any event at all may close a window earlier, so the aliases of ``copies`` are told apart
+    only from each other."""
     root = found[0].root
-    alike = {frozenset(pair) for each in copies for pair in product(each, each.values())}
+    closing = [set(each.values()) for each in copies]
     for place in found:
         yield from _in_one_place(place, root, events)
         for around in place.around():
-            yield from _across(place, around, root, events, alike)
+            yield from _across(place, around, root, events, closing)
 
 
 def _across(
@@ -69,13 +69,15 @@ def _across(
     around: Place,
     root: Node,
     events: Mapping[str, Alias],
-    alike: set[frozenset[str]],
+    closing: Sequence[set[str]],
 ) -> Iterator[Pair]:
     """An alias of an absent pattern, and one of what it is absent from."""
     beside = _with(around.root, place.root)
     for one in _aliases(beside):
         for two in _aliases(place.root):
-            if events[one].event != events[two].event or frozenset((one, two)) in alike:
+            if events[one].event != events[two].event:
+                continue
+            if any((one in each) != (two in each) for each in closing):
                 continue
             if apart(one, two, root, place):
                 continue
@@ -100,7 +102,7 @@ def _in_one_place(place: Place, root: Node, events: Mapping[str, Alias]) -> Iter
                             continue
                         if {(one, two), (two, one)} & done:
                             continue
-                        if any(one in part and two in part for part in inside):
+                        if any({one, two} <= certain(part) for part in node.parts):
                             continue  # said inside that part
                         done.add((one, two))
                         if apart(one, two, node, place) or apart(one, two, root, place):
@@ -155,7 +157,7 @@ def differ(one: Alias, two: Alias, equal: frozenset[str], span: Span) -> s.Node:
 
 def apart(one: str, two: str, root: Node, place: Place) -> bool:
     """Whether the operators alone make two events different, one of which is of the place."""
-    graph = _Graph(one, two, {place.root, *(each.root for each in place.around())})
+    graph = _Graph(one, two, root, {place.root, *(each.root for each in place.around())})
     graph.add(root)
     return any(
         graph.strictly_before((left, which), (right, which))
@@ -167,8 +169,9 @@ def apart(one: str, two: str, root: Node, place: Place) -> bool:
 class _Graph:
     """Which start or end comes before which, for occurrences that have both aliases."""
 
-    def __init__(self, one: str, two: str, assumed: set[Node]) -> None:
+    def __init__(self, one: str, two: str, root: Node, assumed: set[Node]) -> None:
         self.wanted = {one, two}
+        self.leaves = [node for node in walk(root) if node.alias in self.wanted]
         self.assumed = assumed
         """Absent patterns that are assumed to occur, since they are what is asked about."""
         self.edges: dict[_Point, list[tuple[_Point, bool]]] = {}
@@ -218,12 +221,18 @@ class _Graph:
                 self.absence(node, absent)
 
     def branch(self, node: Node) -> tuple[Node, ...]:
-        """The one alternative that the two aliases are in; none where that cannot be told."""
+        """The alternative that must be the one: all of what is asked about is in it, or one of the
+        two aliases stands nowhere else. None where that cannot be told."""
         if len(node.parts) == 1:
             return node.parts
-        having = [part for part in node.parts if not self.assumed.isdisjoint(walk(part))]
-        having = having or [part for part in node.parts if self.wanted & set(_aliases(part))]
-        return tuple(having) if len(having) == 1 else ()
+        for part in node.parts:
+            inside = set(walk(part))
+            if not self.assumed.isdisjoint(inside) or any(
+                all(leaf in inside for leaf in self.leaves if leaf.alias == alias)
+                for alias in self.wanted
+            ):
+                return (part,)
+        return ()
 
     def span(self, node: Node, parts: tuple[Node, ...]) -> None:
         """Where a node occurs, as far as its parts say."""

@@ -49,7 +49,7 @@ def body(select: q.Select, names: Names) -> Body:
     top = found[0]
     found += [Place(node, top, {node.alias}) for node in collected]
     _check_once(found, names)
-    known = {**names.aliases, **_copies(clause, names)}
+    known = _with_copies(clause, names)
     shared = _shared(found, names.partition)
     names = replace(names, shared=shared)
     conditions: dict[Node, list[s.Node]] = {}
@@ -137,12 +137,12 @@ def _check_once(found: list[Place], names: Names) -> None:
                 )
 
 
-def _copies(clause: Expression, names: Names) -> dict[str, Alias]:
-    return {
-        copy: replace(names.aliases[alias], name=copy)
-        for copies in clause.copies
-        for alias, copy in copies.items()
-    }
+def _with_copies(clause: Expression, names: Names) -> dict[str, Alias]:
+    """All aliases, those of what would close a window earlier included."""
+    known = dict(names.aliases)
+    for copies in clause.copies:
+        known |= {copy: replace(known[alias], name=copy) for alias, copy in copies.items()}
+    return known
 
 
 def _shared(found: list[Place], partition: frozenset[str]) -> frozenset[str]:
@@ -157,15 +157,17 @@ def _add(
     clause: Expression,
     conditions: dict[Node, list[s.Node]],
 ) -> None:
-    for node in targets(condition, found):
-        conditions.setdefault(node, []).append(condition.node)
+    values = [condition]
     for copies in clause.copies:
         # What is said of the closing event alone says which events close the window.
-        if condition.reads and condition.reads <= copies.keys():
-            reads = frozenset(copies[alias] for alias in condition.reads)
-            copied = Value(renamed(condition.node, copies), reads)
-            for node in targets(copied, found):
-                conditions.setdefault(node, []).append(copied.node)
+        values += [
+            Value(renamed(value.node, copies), frozenset(copies[alias] for alias in value.reads))
+            for value in values
+            if value.reads and value.reads <= copies.keys()
+        ]
+    for value in values:
+        for node in targets(value, found):
+            conditions.setdefault(node, []).append(value.node)
 
 
 class _Writer:

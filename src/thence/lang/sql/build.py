@@ -10,6 +10,7 @@ from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import duration_of, end_of, start_of, token_span, unquoted
+from thence.lang.words import NOT_YET
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
@@ -24,6 +25,16 @@ _INSTEAD = {
     "UNION": "write several CREATE EVENT statements with one name, or EVENT ANYONE(a, b)",
     "ORDER BY": "results are sorted by their start",
 }
+
+
+_SECOND_WORDS = {"by", "join", "outer"}
+
+
+def is_later(word: Token, following: str) -> bool:
+    """Whether two words begin a clause of SQL that event SQL does not have."""
+    if word.lower() == "limit":
+        return following.isdigit()
+    return word.lower() in _LATER and following.lower() in _SECOND_WORDS
 
 
 def not_yet(word: Token) -> SyntaxProblem:
@@ -120,8 +131,7 @@ class BuildSql(Transformer[Token, Any]):
         return _Partition(parts)
 
     def query_within(self, parts: Parts) -> q.Limit:
-        limit: q.Limit = parts[0]
-        return limit
+        return _limit(parts[0])
 
     def query_where(self, parts: Parts) -> _Where:
         found = parts[0]
@@ -174,8 +184,11 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
+        if name.lower() in NOT_YET:
+            message = f"{name.upper()} is not part of this version"
+            raise SyntaxProblem(token_span(name), message)
         span = Span(start_of(name), end_of(parts[-1]))
-        limit = args.pop() if isinstance(args[-1], q.Limit) else None
+        limit = _limit(args.pop()) if isinstance(args[-1], Token) else None
         depth = _depth(_without_limits(args), span)
         return q.Operation(
             name.lower(), tuple(args), limit, end_of(name), span.start, span.end, depth
@@ -196,13 +209,13 @@ class BuildSql(Transformer[Token, Any]):
         return q.Several(tuple(items), start, end, _depth(items, Span(start, end)))
 
     def event_within(self, parts: Parts) -> q.Limited:
-        base, limit = parts
+        base, limit = parts[0], _limit(parts[1])
         depth = _depth([base], Span(base.start, limit.end))
         return q.Limited(base, limit.micros, base.start, limit.end, depth)
 
-    def limit(self, parts: Parts) -> q.Limit:
-        token = parts[0]
-        return q.Limit(duration_of(token), start_of(token), end_of(token))
+    def limit(self, parts: Parts) -> Token:
+        token: Token = parts[0]
+        return token
 
 
 class _Partition:
@@ -227,6 +240,10 @@ def _name(token: Token) -> s.Name:
     return s.Name(unquoted(token), start_of(token), end_of(token))
 
 
+def _limit(token: Token) -> q.Limit:
+    return q.Limit(duration_of(token), start_of(token), end_of(token))
+
+
 def _depth(inside: Parts, span: Span) -> int:
     """The depth of what holds some nodes; refuses what is nested too deeply."""
     depth: int = 1 + max((node.depth for node in inside), default=0)
@@ -238,9 +255,9 @@ def _depth(inside: Parts, span: Span) -> int:
 def _without_limits(args: Parts) -> Parts:
     """Operands among which no duration stands: that comes last, and only in operators."""
     for arg in args:
-        if isinstance(arg, q.Limit):
+        if isinstance(arg, Token):
             raise SyntaxProblem(
-                Span(arg.start, arg.end),
+                token_span(arg),
                 "an event is needed here, and this is a duration",
                 "the duration of an operator is its last argument: FOLLOWS(a, b, '1 min')",
             )

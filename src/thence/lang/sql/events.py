@@ -15,7 +15,7 @@ from thence.lang.report import did_you_mean
 from thence.lang.sql import syntax as q
 from thence.lang.sql.names import Names
 from thence.lang.sql.refusal import Refused
-from thence.lang.words import ALLEN, NOT_YET, WINDOW_OPERATORS
+from thence.lang.words import ALLEN, WINDOW_OPERATORS
 from thence.model.source import Span
 
 _OF_TWO = ALLEN | {"par"}
@@ -154,7 +154,9 @@ class _Reader:
             )
         exactly = name in _NEGATED or name in _OF_TWO or name == "between"
         if (exactly and given != 2) or (name not in _ROWS and given < 2):
-            hint = f"{shown}(a, ANYONE(b, c), '1 min')" if name in _NEGATED else f"{shown}(a, b)"
+            hint = f"{shown}(a, b)" if node.limit is None else f"{shown}(a, b, '1 min')"
+            if name in _NEGATED and given > 2:
+                hint = f"{shown}(a, ANYONE(b, c), '1 min')"
             raise Refused(
                 span,
                 f"{shown} takes {'two' if exactly else 'two or more'} events, and {given} "
@@ -164,9 +166,8 @@ class _Reader:
 
     def unknown(self, node: q.Operation) -> Refused:
         span = Span(node.start, node.name_end)
-        if node.name in NOT_YET:
-            return Refused(span, f"{node.name.upper()} is not part of this version")
-        hint = did_you_mean(node.name, OPERATORS, f"operators are {', '.join(sorted(OPERATORS))}")
+        known = [name.upper() for name in sorted(OPERATORS)]
+        hint = did_you_mean(node.name, known, f"operators are {', '.join(known)}")
         return Refused(span, f"unknown operator '{node.name.upper()}'", hint)
 
     def sequence(self, parts: Sequence[q.Happening], span: Span) -> Node:
@@ -209,7 +210,8 @@ class _Reader:
 
     def between(self, parts: tuple[Node, ...], absent: tuple[Node, ...], span: Span) -> Node:
         """A window that the next event of its second part closes: none comes earlier."""
-        names = {alias: f"{alias}{'′' * (len(self.windows) + 1)}" for alias in aliases(parts[1])}
+        mark = f"′{len(self.windows) + 1}" if self.windows else "′"
+        names = {alias: alias + mark for alias in aliases(parts[1])}
         found = operator("between", parts, span, absent=(_renamed(parts[1], names), *absent))
         self.windows.append(found)
         self.copies.append(names)

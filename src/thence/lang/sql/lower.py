@@ -115,7 +115,7 @@ class _Lowering:
         select, seen = self.with_queries(query, streams)
         terms, items = self.rule_of(select, seen, named=True)
         event = f"{INNER}{self.create.name}.{name}"
-        while event in self.used:
+        while event in self.used or event in self.known:
             event += "′"
         self.used.add(event)
         self.columns[event] = self.names
