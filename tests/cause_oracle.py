@@ -4,7 +4,7 @@ over everything that is known in the end."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lineage_oracle import groups
 from notation import Written
@@ -56,19 +56,16 @@ def direct_causes(text: str, events: Sequence[Written], until: int | None) -> Wa
         line, _ = program.source.position(rule.span.start)
         aggregates = any(isinstance(term.value, Aggregate) for term in rule.terms)
         for event, matches in groups(rule, history, aggregates):
-            ways = [(parts_of(chosen, False), scope) for scope, chosen in matches]
-            if aggregates:  # All the matches of a group, and all they collect, are one derivation.
-                whole = frozenset[Any]().union(
-                    *(parts for parts, _ in ways),
-                    *(
-                        parts_of(member, True)
-                        for _, scope in ways
-                        for members in scope.collected.values()
-                        for _, member, _ in members
-                    ),
-                )
-                ways = [(whole, None)]
-            found.setdefault(event, set()).update(Way(line, parts) for parts, _ in ways)
+            ways = [parts_of(chosen, False) for _, chosen in matches]
+            collected = [
+                parts_of(member, True)
+                for scope, _ in matches
+                for members in scope.collected.values()
+                for _, member, _ in members
+            ]
+            if collected:  # All the matches of a group, and all they collect, are one derivation.
+                ways = [frozenset[Part]().union(*ways, *collected)]
+            found.setdefault(event, set()).update(Way(line, parts) for parts in ways)
     return found
 
 

@@ -61,7 +61,7 @@ def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) ->
         entries = found.setdefault(event, set())
         for scope, chosen in scopes:
             entries |= base_events(chosen, behind)
-            for members in scope.collected.values() if aggregates else ():
+            for members in scope.collected.values():
                 for _, member, _ in members:
                     entries |= base_events(member, behind)
     more = False
