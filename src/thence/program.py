@@ -13,6 +13,7 @@ from thence.engine.program import Compiled
 from thence.engine.state import NEVER, State
 from thence.engine.step import Options, step
 from thence.explain import explain
+from thence.hierarchy import Hierarchy, hierarchy
 from thence.io.ingest import read_events
 from thence.lang.heads import column_name_warnings
 from thence.lang.parser import parse_program
@@ -81,6 +82,10 @@ class Program:
     def explain(self) -> str:
         """The program as the engine sees it: joins, bounds, state and partition keys."""
         return explain(self._compiled)
+
+    def hierarchy(self) -> Hierarchy:
+        """The layers of the program: which events are built on which, from the input upwards."""
+        return hierarchy(self._compiled)
 
     def run(
         self,

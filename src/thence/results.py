@@ -12,7 +12,7 @@ from thence.engine.lineage import LINEAGE, readable
 from thence.engine.match import as_timestamps
 from thence.model.errors import InputError
 from thence.model.events import Events
-from thence.trace import Run, matching, only
+from thence.trace import LIMIT, Run, matching, none_found, several_found
 
 if TYPE_CHECKING:
     from thence.causes import Cause
@@ -54,21 +54,53 @@ class Results(Mapping[str, Any]):
         event: str,
         row: int | Mapping[str, Any],
         *,
-        limit: int | None = 10,
+        limit: int | None = LIMIT,
         depth: int | None = None,
     ) -> Cause:
         """The tree of causes of a result: what it was made of, down to the events of the input.
 
-        ``row`` is the number of a row of ``results[event]``, or values of which one row has all:
-        ``{"id": "x"}``. At most ``limit`` derivations of each event are in the tree (None: all),
-        and at most ``depth`` levels. Needs a run with ``trace=True`` or ``lineage=True``.
+        ``row`` is the number of a row of ``results[event]``, or values of which only one row has
+        all: ``{"id": "x"}``. At most ``limit`` derivations of each event are in the tree (None:
+        all), and at most ``depth`` levels. The run needs ``trace=True`` or ``lineage=True``.
         """
-        rows = self._rows(event, row)
-        assert self._run is not None
-        return self._run.trees(event, rows, limit, depth)[0]
+        run, count = self._traceable(event), len(self._events[event])
+        if isinstance(row, Mapping):
+            rows = self._with(event, row)
+            if len(rows) != 1:
+                wrong = several_found(event, row, rows) if rows else none_found(event, row, count)
+                raise wrong
+            row = rows[0]
+        elif isinstance(row, bool) or not isinstance(row, (int, np.integer)):
+            raise InputError(
+                f"which result of '{event}'? Give the number of a row, or a dict of values such as "
+                f"{{'id': 'x'}}, not {row!r}"
+            )
+        if not 0 <= row < count:
+            raise InputError(
+                f"there is no row {row} of '{event}': rows are counted from 0, and there are "
+                f"{count:,} of them"
+            )
+        return run.trees(event, self._numbers(event)[[row]].tolist(), limit, depth)[0]
 
-    def _rows(self, event: str, row: int | Mapping[str, Any]) -> list[int]:
-        """The row that is asked for, as the run numbers it."""
+    def traces(
+        self,
+        event: str,
+        where: Mapping[str, Any] | None = None,
+        *,
+        first: int | None = None,
+        limit: int | None = LIMIT,
+        depth: int | None = None,
+    ) -> list[Cause]:
+        """The trees of causes of all results of an event that have some values, or of the first of
+        them; see :meth:`trace`."""
+        run = self._traceable(event)
+        rows = self._with(event, where or {})[:first]
+        if not rows:
+            raise none_found(event, where or {}, len(self._events[event]))
+        return run.trees(event, self._numbers(event)[rows].tolist(), limit, depth)
+
+    def _traceable(self, event: str) -> Run:
+        """What the run has kept, if it has, and has results of an event."""
         if self._run is None:
             raise InputError(
                 "these results cannot be traced, since the events behind them were not kept: pass "
@@ -77,23 +109,17 @@ class Results(Mapping[str, Any]):
         if event not in self._events:
             known = ", ".join(f"'{name}'" for name in self._events) or "nothing"
             raise InputError(f"there are no results of '{event}'; there are those of {known}")
-        events = self._events[event]
-        order = _order(events)
-        numbers = np.arange(len(events)) if order is None else order
-        if isinstance(row, Mapping):
-            mask = matching(events, self._run.part.schemas[event], row)
-            row = only(event, np.flatnonzero(mask[numbers]).tolist(), row, len(events))
-        elif isinstance(row, bool) or not isinstance(row, (int, np.integer)):
-            raise InputError(
-                f"which result of '{event}'? Give the number of a row, or a dict of values such as "
-                f"{{'id': 'x'}}, not {row!r}"
-            )
-        if not 0 <= row < len(events):
-            raise InputError(
-                f"there is no row {row} of '{event}': rows are counted from 0, and there are "
-                f"{len(events):,} of them"
-            )
-        return [int(numbers[row])]
+        return self._run
+
+    def _with(self, event: str, where: Mapping[str, Any]) -> list[int]:
+        """The rows of a table of results that have some values."""
+        mask = matching(self._events[event], self._traceable(event).part.schemas[event], where)
+        return np.flatnonzero(mask[self._numbers(event)]).tolist()
+
+    def _numbers(self, event: str) -> Any:
+        """For each row of a table of results, the number that the run gave it."""
+        order = _order(self._events[event])
+        return np.arange(len(self._events[event])) if order is None else order
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {len(events)}" for name, events in self._events.items())

@@ -25,6 +25,7 @@ from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE, Source
+from thence.model.types import Type
 
 LIMIT = 10
 """How many derivations of an event are shown, unless somebody asks for more or for fewer."""
@@ -169,14 +170,12 @@ def _is_attribute(name: str) -> bool:
     return "." not in name and "#" not in name
 
 
-def matching(
-    events: Events, schema: EventSchema, where: Mapping[str, Any], text: bool = False
-) -> Mask:
-    """Which events have the given values. With ``text``, values may be texts of any type."""
+def matching(events: Events, schema: EventSchema, where: Mapping[str, Any]) -> Mask:
+    """Which events have the given values, each in its own type or as text."""
     mask = np.ones(len(events), dtype=np.bool_)
     for name, given in where.items():
         if name in ("start", "end"):
-            mask &= getattr(events, name) == _converted(name, given, None, text)
+            mask &= getattr(events, name) == _converted(name, given, None)
             continue
         declared = schema.type_of(name)
         if declared is None:
@@ -184,29 +183,35 @@ def matching(
             close = get_close_matches(str(name), known, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else f" It has: {', '.join(known)}."
             raise InputError(f"'{schema.name}' has no attribute '{name}'.{hint}")
-        one = pa.array([_converted(name, given, declared, text)], declared.arrow)
+        one = pa.array([_converted(name, given, declared)], declared.arrow)
         codes, _ = identity_codes(pa.concat_arrays([events.columns[name], one]))
         mask &= codes[:-1] == codes[-1]
     return mask
 
 
-def _converted(name: str, given: Any, declared: Any, text: bool) -> Any:
+def _converted(name: str, given: Any, declared: Type | None) -> Any:
     try:
-        return to_instant(given, text) if declared is None else to_value(given, declared, text)
+        return to_instant(given, True) if declared is None else to_value(given, declared, True)
     except ValueError as problem:
-        raise InputError(f"{name} = {given!r}: {problem}.") from None
+        raise InputError(f"{name} = {given!r}: {problem}") from None
 
 
-def only(event: str, rows: Sequence[int], where: Mapping[str, Any], count: int) -> int:
-    """The only row that was found; an error where there is none, or where there are several."""
+def none_found(event: str, where: Mapping[str, Any], count: int) -> InputError:
+    """The error that there is no result with some values."""
+    if not count:
+        return InputError(f"there is no result of '{event}'")
+    return InputError(f"there is no result of '{event}'{_having(where)}, among {count:,} in all")
+
+
+def several_found(event: str, where: Mapping[str, Any], rows: Sequence[int]) -> InputError:
+    """The error that several results have some values."""
+    first = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
+    return InputError(
+        f"there are {len(rows):,} results of '{event}'{_having(where)}: give more values, such as "
+        f"'start', or the number of one row: {first}"
+    )
+
+
+def _having(where: Mapping[str, Any]) -> str:
     asked = ", ".join(f"{name}={shown(given)}" for name, given in where.items())
-    having = f" with {asked}" if asked else ""
-    if not len(rows):
-        raise InputError(f"there is no result of '{event}'{having}, among {count:,} in all")
-    if len(rows) > 1:
-        first = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
-        raise InputError(
-            f"there are {len(rows):,} results of '{event}'{having}: give more values, such as "
-            f"'start', or the number of one row: {first}"
-        )
-    return rows[0]
+    return f" with {asked}" if asked else ""
