@@ -119,7 +119,7 @@ def leads(rows: Sequence[Row]) -> list[str]:
 def described(cause: Cause) -> str:
     """An event in one line: how it was used, its label, name, attributes and times."""
     collected = "collected " if cause.collected else ""
-    label = "" if cause.label is None else f"{quoted(cause.label)}: "
+    label = "" if cause.label is None else f"{printable(quoted(cause.label))}: "
     return f"{collected}{label}{named(cause.event, cause.values)} at {_interval(cause)}"
 
 
