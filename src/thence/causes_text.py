@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from thence.io.render import plain
 from thence.lang.values_text import quoted
+from thence.model.text import printable
 from thence.model.time import format_duration
 
 if TYPE_CHECKING:
@@ -165,14 +166,3 @@ def value(given: Any) -> str:
         case list():
             return f"[{', '.join(map(value, given))}]"
     return str(given)
-
-
-def printable(text: str) -> str:
-    """The text without anything that a terminal would act on, or that would break a line.
-
-    >>> printable("a\\tb\\x1b[31m")
-    'a\\\\tb\\\\x1b[31m'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
