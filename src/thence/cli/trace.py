@@ -126,4 +126,5 @@ def _show(trees: Sequence[Cause]) -> None:
             continue
         rows = list(rows_of(tree))
         for lead, row in zip(leads(rows), rows, strict=True):
-            console.print(Text(lead, "dim") + Text(row.text, _STYLES[row.kind]), soft_wrap=True)
+            line = Text.assemble((lead, "dim"), (row.text, _STYLES[row.kind]))
+            console.print(line, soft_wrap=True)

@@ -7,6 +7,7 @@ found when somebody asks, by the rule's own join with the event as one more part
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -138,7 +139,7 @@ class History:
                     for use in (u for row in ask for d in graph[name, row] for u in d.uses):
                         if use.event not in self.part.base and use.key not in graph:
                             wanted.setdefault(use.event, set()).add(use.row)
-        depths = self._depths(graph)
+        depths = _depths(graph)
         return {
             key: tuple(sorted(derived, key=lambda d: (_depth(d, depths), self._moment(d))))
             for key, derived in graph.items()
@@ -169,21 +170,6 @@ class History:
                 uses_here = frozenset(use[row] for use in uses)
                 yield owner, Derived(match.prepared.conjunct.span, uses_here, gaps)
 
-    def _depths(self, graph: Mapping[Key, Sequence[Derived]]) -> dict[Key, float]:
-        """The least depth of each derived event; in a recursion by rounds, until none changes."""
-        depths: dict[Key, float] = {}
-        for stage in self.part.stages:
-            mine = [key for key in graph if key[0] in stage.events]
-            depths |= dict.fromkeys(mine, float("inf"))
-            changed = True
-            while changed:
-                changed = False
-                for key in mine:
-                    depth = min((_depth(d, depths) for d in graph[key]), default=0)
-                    changed |= depth < depths[key]
-                    depths[key] = depth
-        return depths
-
     def _moment(self, derived: Derived) -> list[tuple[int, int, str, str, int]]:
         """What derivations of one depth are sorted by: the times of their events, then names."""
         return sorted(
@@ -207,7 +193,36 @@ def _none_of(events: Events) -> Events:
     return take(events, np.empty(0, dtype=np.int64))
 
 
-def _depth(derived: Derived, depths: Mapping[Key, float]) -> float:
+def _depths(graph: Mapping[Key, Sequence[Derived]]) -> dict[Key, int]:
+    """The least depth of each derived event, found from the input upwards: an event has its depth
+    as soon as all that one of its derivations is made of has one."""
+    waiting: dict[Key, list[list[Any]]] = {}  # for each event, who waits for it, and for how many
+    depths: dict[Key, int] = {}
+    queue: deque[Key] = deque()
+
+    def settle(key: Key, depth: int) -> None:
+        if key not in depths:
+            depths[key] = depth
+            queue.append(key)
+
+    for key, derivations in graph.items():
+        for derived in derivations:
+            needed = {use.key for use in derived.uses if use.key in graph}
+            record = [key, len(needed)]
+            for other in needed:
+                waiting.setdefault(other, []).append(record)
+            if not needed:
+                settle(key, 1)
+    while queue:
+        done = queue.popleft()
+        for record in waiting.get(done, ()):
+            record[1] -= 1
+            if not record[1]:
+                settle(record[0], depths[done] + 1)
+    return depths
+
+
+def _depth(derived: Derived, depths: Mapping[Key, int]) -> int:
     return 1 + max((depths.get(use.key, 0) for use in derived.uses), default=0)
 
 
