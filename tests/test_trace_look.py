@@ -136,6 +136,24 @@ def test_values_are_written_as_in_programs() -> None:
     )
 
 
+def test_odd_names_are_written_as_they_must_be() -> None:
+    text = "event `my event`(`a.b` int, `#` int); r() <- `the first`: `my event`;"
+    assert drawn(text, {"my event": [at(1, **{"a.b": 1, "#": 2})]})[1] == (
+        "└─ `the first`: `my event`(`a.b`=1, `#`=2) at 1970-01-01T01:00:00Z"
+    )
+
+
+def test_a_collected_pattern_is_its_events_in_parentheses() -> None:
+    text = """event a(k int); event b(k int); event c();
+    r(count(k)) <- x: c, w: extend(x, 9 h), while w: collect (a(k) seq y: b(k));"""
+    assert drawn(text, {"a": [at(2, k=1)], "b": [at(3, k=1)], "c": [at(1)]})[1:] == [
+        "├─ x: c() at 1970-01-01T01:00:00Z",
+        "└─ collected (a, b)(k=1) at [1970-01-01T02:00:00Z, 1970-01-01T03:00:00Z]",
+        "   ├─ a(k=1) at 1970-01-01T02:00:00Z",
+        "   └─ y: b(k=1) at 1970-01-01T03:00:00Z",
+    ]
+
+
 def test_data_cannot_break_lines_nor_steer_a_terminal() -> None:
     text = "event a(s string); r() <- a;"
     lines = drawn(text, {"a": [at(1, s="x\n\x1b[31m")]})

@@ -133,7 +133,7 @@ class _Builder:
         conjunct = gap.prepared.conjunct
         return Absence(
             self.run.pattern(gap.event),
-            MappingProxyType({name: v for name, v in gap.values if _is_attribute(name)}),
+            MappingProxyType({name: v for name, v in gap.values if _named(gap.event, name)}),
             start,
             end,
             *gap.open,
@@ -155,7 +155,7 @@ def _facts(
     for event, found in rows.items():
         events = history.events[event]
         chosen = np.array(sorted(found), dtype=np.int64)
-        names = [name for name in history.part.schemas[event].names if _is_attribute(name)]
+        names = [name for name in history.part.schemas[event].names if _named(event, name)]
         columns = [events.columns[name].take(pa.array(chosen)).to_pylist() for name in names]
         starts = as_timestamps(events.start[chosen]).to_pylist()
         ends = as_timestamps(events.end[chosen]).to_pylist()
@@ -165,9 +165,10 @@ def _facts(
     return facts
 
 
-def _is_attribute(name: str) -> bool:
-    """Whether a column is one that a user named; inner patterns have some others."""
-    return "." not in name and "#" not in name
+def _named(event: str, column: str) -> bool:
+    """Whether a column has a name that a user gave it: an attribute, or a variable of an inner
+    pattern, which has other columns besides."""
+    return not is_inner(event) or ("." not in column and "#" not in column)
 
 
 def matching(events: Events, schema: EventSchema, where: Mapping[str, Any]) -> Mask:
