@@ -136,6 +136,16 @@ def test_values_are_written_as_in_programs() -> None:
     )
 
 
+def test_of_many_collected_events_some_are_drawn_and_all_are_there() -> None:
+    text = """event a(k int); event c();
+    r(count(k)) <- x: c, w: extend(x, 9 h), while w: collect a(k);"""
+    events = {"a": [at(2 + k / 100, k=k) for k in range(30)], "c": [at(1)]}
+    tree = thence.compile(text).run(events, until=10**12, trace=True).trace("r", 0)
+    lines = str(tree).splitlines()
+    assert (len(lines), lines[-1]) == (23, "└─ … and 10 more collected")
+    assert (len(tree.causes), len(tree.base())) == (31, 31)
+
+
 def test_odd_names_are_written_as_they_must_be() -> None:
     text = "event `my event`(`a.b` int, `#` int); r() <- `the first`: `my event`;"
     assert drawn(text, {"my event": [at(1, **{"a.b": 1, "#": 2})]})[1] == (

@@ -16,6 +16,9 @@ from thence.model.time import format_duration
 if TYPE_CHECKING:
     from thence.causes import Absence, Cause, Derivation
 
+COLLECTED_SHOWN = 20
+"""How many of a derivation's collected events are drawn; the tree has them all."""
+
 Kind = Literal["derived", "base", "absent", "heading", "note"]
 
 
@@ -93,7 +96,16 @@ def _counted(more: int) -> str:
 
 
 def _parts(derivation: Derivation, level: int) -> list[tuple[int, Cause | Row]]:
-    found: list[tuple[int, Cause | Row]] = [(level, cause) for cause in derivation.causes]
+    """What a derivation is made of; of many collected events, only the first."""
+    found: list[tuple[int, Cause | Row]] = []
+    collected = 0
+    for cause in derivation.causes:
+        collected += cause.collected
+        if not cause.collected or collected <= COLLECTED_SHOWN:
+            found.append((level, cause))
+    if collected > COLLECTED_SHOWN:
+        note = f"… and {collected - COLLECTED_SHOWN:,} more collected"
+        found.append((level, Row(level, note, "note")))
     found += [(level, Row(level, absent(a), "absent")) for a in derivation.absences]
     return found or [(level, Row(level, "nothing but the passing of time", "note"))]
 
