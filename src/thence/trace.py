@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -111,7 +111,7 @@ class _Builder:
     def cause(self, use: Use, left: int | None) -> Cause:
         values, start, end = self.facts[use.key]
         told = self.told.get((use.key, left), ())
-        cut = None
+        cut: Literal["cycle", "depth"] | None = None
         if use.key in self.graph and not told:
             cut = "depth" if left == 0 else "cycle"
         more = len(self.graph[use.key]) - len(told) if told else 0

@@ -196,7 +196,9 @@ def _none_of(events: Events) -> Events:
 def _depths(graph: Mapping[Key, Sequence[Derived]]) -> dict[Key, int]:
     """The least depth of each derived event, found from the input upwards: an event has its depth
     as soon as all that one of its derivations is made of has one."""
-    waiting: dict[Key, list[list[Any]]] = {}  # for each event, who waits for it, and for how many
+    owners: list[Key] = []  # per derivation, what it is of
+    missing: list[int] = []  # and how many of its events have no depth yet
+    waiting: dict[Key, list[int]] = {}
     depths: dict[Key, int] = {}
     queue: deque[Key] = deque()
 
@@ -208,17 +210,18 @@ def _depths(graph: Mapping[Key, Sequence[Derived]]) -> dict[Key, int]:
     for key, derivations in graph.items():
         for derived in derivations:
             needed = {use.key for use in derived.uses if use.key in graph}
-            record = [key, len(needed)]
             for other in needed:
-                waiting.setdefault(other, []).append(record)
+                waiting.setdefault(other, []).append(len(owners))
+            owners.append(key)
+            missing.append(len(needed))
             if not needed:
                 settle(key, 1)
     while queue:
         done = queue.popleft()
-        for record in waiting.get(done, ()):
-            record[1] -= 1
-            if not record[1]:
-                settle(record[0], depths[done] + 1)
+        for number in waiting.get(done, ()):
+            missing[number] -= 1
+            if not missing[number]:
+                settle(owners[number], depths[done] + 1)
     return depths
 
 
