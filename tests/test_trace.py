@@ -14,7 +14,7 @@ from hypothesis import given, note, reject, settings
 from lineage_oracle import Entry, lineages
 from notation import Written
 from oracle_patterns import Event, Interval
-from oracle_values import EPOCH, canonical
+from oracle_values import EPOCH, canonical, equal
 from strategies import Example, examples
 from test_lineage import A_B_C, PROGRAMS, scattered
 
@@ -77,10 +77,28 @@ def told_by(trees: Sequence[Cause]) -> Ways:
     return found
 
 
+def check_absences(text: str, trees: Sequence[Cause], events: Sequence[Written]) -> None:
+    """Where a tree says that nothing came, nothing is."""
+    known = {Event(e.type, canonical(e.values), Interval(e.start, e.end)) for e in events}
+    known |= told_by(trees).keys()
+    program = thence.compile(text)
+    names = {schema.name: schema.names for schema in (*program.events, *program.derived)}
+    for absence in (a for tree in trees for cause in tree.walk() for a in cause.absences):
+        if absence.conditions or absence.event not in names:
+            continue
+        first = micros(absence.start) + absence.open_start
+        last = micros(absence.end) - absence.open_end
+        for event in known:
+            if event.type == absence.event and first <= event.at.start and event.at.end <= last:
+                values = dict(zip(names[event.type], event.values, strict=True))
+                assert any(equal(values[n], v) is not True for n, v in absence.values.items())
+
+
 def check(text: str, events: Sequence[Written], until: int | None = None) -> int:
     """Compare all trees with brute force; how many there are."""
     trees = trees_of(text, events, until)
     assert told_by(trees) == direct_causes(text, events, until)
+    check_absences(text, trees, events)
     behind = lineages(text, events, until)
     for tree in trees:
         event = event_of(tree)

@@ -101,6 +101,10 @@ def test_what_time_alone_brings_says_so() -> None:
             "not b() where (b.k > 3) in (1970-01-01T01:00:00Z, 1970-01-01T03:00:00Z)",
         ),
         (
+            "not((b(_) within 2 s)).[a, c]",
+            "not b() where b.end <= b.start + 2 s in (1970-01-01T01:00:00Z, 1970-01-01T03:00:00Z)",
+        ),
+        (
             "not(b(7)).[a, c]",
             "not b() where (b.k = 7) in (1970-01-01T01:00:00Z, 1970-01-01T03:00:00Z)",
         ),

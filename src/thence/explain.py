@@ -86,7 +86,7 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
     for link in conjunct.links:
         yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
     for constraint in rule.constraints:
-        yield f"    time:  {_constraint(conjunct, constraint)}"
+        yield f"    time:  {bound(conjunct, constraint)}"
     for predicate in conjunct.predicates:
         yield f"    where: {expression(conjunct, predicate)}"
     for window in conjunct.windows:
@@ -111,12 +111,13 @@ def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[s
     for name, expr in window.links:
         yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
     for c in rule.reduced(window.constraints):
-        yield f"      time:  {_constraint(conjunct, c)}"
+        yield f"      time:  {bound(conjunct, c)}"
     for predicate in window.predicates:
         yield f"      where: {expression(conjunct, predicate)}"
 
 
-def _constraint(conjunct: Conjunct, constraint: Constraint) -> str:
+def bound(conjunct: Conjunct, constraint: Constraint) -> str:
+    """A bound between two times of a join as text."""
     later, earlier, limit = constraint.later, constraint.earlier, constraint.limit
     if later == 0:
         return f"{name_of_node(conjunct, earlier)} >= {format_timestamp(-limit)}"

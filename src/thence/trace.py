@@ -18,7 +18,7 @@ from thence.engine.causes import Derived, Gap, History, Key, Use
 from thence.engine.keys import identity_codes
 from thence.engine.match import as_timestamps
 from thence.engine.program import Part
-from thence.explain import expression
+from thence.explain import bound, expression
 from thence.io.values import to_instant, to_value
 from thence.logic.conjunct import is_inner
 from thence.model.errors import InputError
@@ -52,9 +52,9 @@ class Run:
         self, event: str, rows: Sequence[int], limit: int | None = LIMIT, depth: int | None = None
     ) -> list[Cause]:
         """The trees of causes of some derived events, by their numbers."""
-        for name, bound in (("limit", limit), ("depth", depth)):
-            if bound is not None and (isinstance(bound, bool) or bound < 1):
-                raise InputError(f"{name} must be at least 1, or None for no limit, not {bound!r}")
+        for name, most in (("limit", limit), ("depth", depth)):
+            if most is not None and (isinstance(most, bool) or most < 1):
+                raise InputError(f"{name} must be at least 1, or None for no limit, not {most!r}")
         graph = self.history.behind(event, rows)
         builder = _Builder(self, graph, limit)
         return [builder.tree((event, row), depth) for row in rows]
@@ -130,15 +130,27 @@ class _Builder:
 
     def absence(self, gap: Gap) -> Absence:
         start, end = as_timestamps(np.array([gap.start, gap.end])).to_pylist()
-        conjunct = gap.prepared.conjunct
         return Absence(
             self.run.pattern(gap.event),
             MappingProxyType({name: v for name, v in gap.values if _named(gap.event, name)}),
             start,
             end,
             *gap.open,
-            tuple(expression(conjunct, predicate) for predicate in gap.window.predicates),
+            _conditions(gap),
         )
+
+
+def _conditions(gap: Gap) -> tuple[str, ...]:
+    """What would have been true of an absent event beside its time: how long it lasted, and what
+    its rule asks of its attributes."""
+    prepared, window = gap.prepared, gap.window
+    use = prepared.uses[window.atom]
+    own = {use.start, use.end}
+    lengths = [c for c in prepared.reduced(window.constraints) if {c.later, c.earlier} == own]
+    return (
+        *(bound(prepared.conjunct, constraint) for constraint in lengths),
+        *(expression(prepared.conjunct, predicate) for predicate in window.predicates),
+    )
 
 
 def _facts(
