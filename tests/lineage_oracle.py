@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences, occurrences
+from oracle import components, consequences, counting
 from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_asserted
 from oracle_values import canonical
 
@@ -56,12 +56,11 @@ def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineage
 def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) -> bool:
     """Add what a rule derives, and from what, to what is known; whether anything is new."""
     found: dict[Event, set[Entry]] = {}
-    aggregates = any(isinstance(term.value, Aggregate) for term in rule.terms)
-    for event, scopes in groups(rule, history, aggregates):
+    for event, scopes in groups(rule, history):
         entries = found.setdefault(event, set())
         for scope, chosen in scopes:
             entries |= base_events(chosen, behind)
-            for members in scope.collected.values() if aggregates else ():
+            for members in scope.collected.values():
                 for _, member, _ in members:
                     entries |= base_events(member, behind)
     more = False
@@ -76,18 +75,15 @@ def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) ->
 Group = tuple[Event, list[tuple[Scope, Pattern]]]
 
 
-def groups(rule: Rule, history: History, aggregates: bool) -> list[Group]:
+def groups(rule: Rule, history: History) -> list[Group]:
     """The events that a rule derives, each with the matches that give it."""
-    horizon = history.horizon
     plain: dict[tuple[Any, ...], list[tuple[Scope, Pattern]]] = {}
-    for scope, chosen, at in occurrences(rule.body, Scope(history)):
-        gates = [*scope.gates, at.end] if aggregates else scope.gates
-        if all(horizon is not None and gate <= horizon for gate in gates):
-            values = tuple(
-                None if isinstance(term.value, Aggregate) else scope.value(term.value)
-                for term in rule.terms
-            )
-            plain.setdefault((at, values), []).append((scope, chosen))
+    for scope, chosen, at in counting(rule, history):
+        values = tuple(
+            None if isinstance(term.value, Aggregate) else scope.value(term.value)
+            for term in rule.terms
+        )
+        plain.setdefault((at, values), []).append((scope, chosen))
     found = []
     places = [i for i, term in enumerate(rule.terms) if not isinstance(term.value, Aggregate)]
     for event in consequences(rule, history):

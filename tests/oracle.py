@@ -82,16 +82,7 @@ def consequences(rule: Rule, history: History) -> Iterator[Event]:
     """
     groups: dict[tuple[Any, ...], list[Scope]] = {}
     terms = [term.value for term in rule.terms]
-    aggregates = any(isinstance(term, Aggregate) for term in terms)
-    waits = aggregates or rule.policy != Policy()
-    matches = []
-    for scope, chosen, at in occurrences(rule.body, Scope(history)):
-        gates = [*scope.gates, at.end] if waits else scope.gates
-        if all(history.horizon is not None and gate <= history.horizon for gate in gates):
-            matches.append((scope, chosen, at))
-    if rule.policy != Policy():
-        matches = chosen_by(rule.policy, matches)
-    for scope, _, at in matches:
+    for scope, _, at in counting(rule, history):
         plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
         groups.setdefault((at, *plain), []).append(scope)
     for (at, *plain), scopes in groups.items():
@@ -100,6 +91,19 @@ def consequences(rule: Rule, history: History) -> Iterator[Event]:
             for term, value in zip(rule.terms, plain, strict=True)
         )
         yield Event(rule.event, values, at)
+
+
+def counting(rule: Rule, history: History) -> list[tuple[Scope, Pattern, Interval]]:
+    """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
+    them."""
+    aggregates = any(isinstance(term.value, Aggregate) for term in rule.terms)
+    waits = aggregates or rule.policy != Policy()
+    matches = []
+    for scope, chosen, at in occurrences(rule.body, Scope(history)):
+        gates = [*scope.gates, at.end] if waits else scope.gates
+        if all(history.horizon is not None and gate <= history.horizon for gate in gates):
+            matches.append((scope, chosen, at))
+    return matches if rule.policy == Policy() else chosen_by(rule.policy, matches)
 
 
 def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:

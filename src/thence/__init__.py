@@ -21,6 +21,8 @@ from thence.model.errors import (
 )
 
 if TYPE_CHECKING:
+    from thence.causes import Absence, Cause, Derivation
+    from thence.hierarchy import Hierarchy
     from thence.program import Program, check, compile, load
     from thence.results import Results
     from thence.session import Session
@@ -28,9 +30,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Absence",
+    "Cause",
     "CheckError",
+    "Derivation",
     "Diagnostic",
     "EvaluationError",
+    "Hierarchy",
     "InputError",
     "InputWarning",
     "ParseError",
@@ -47,6 +53,10 @@ __all__ = [
 
 # These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.
 _HOMES = {
+    "Absence": "thence.causes",
+    "Cause": "thence.causes",
+    "Derivation": "thence.causes",
+    "Hierarchy": "thence.hierarchy",
     "Program": "thence.program",
     "check": "thence.program",
     "compile": "thence.program",

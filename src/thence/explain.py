@@ -87,9 +87,9 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
     for link in conjunct.links:
         yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
     for constraint in rule.constraints:
-        yield f"    time:  {_constraint(conjunct, constraint)}"
+        yield f"    time:  {bound(conjunct, constraint)}"
     for predicate in conjunct.predicates:
-        yield f"    where: {_expr(conjunct, predicate)}"
+        yield f"    where: {expression(conjunct, predicate)}"
     for window in conjunct.windows:
         yield from _window(compiled, rule, window)
     if conjunct.policy != UNRESTRICTED:
@@ -112,14 +112,15 @@ def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[s
     kept = retentions(conjunct, compiled.needs.lengths)[window.atom]
     yield f"    {word}: {_event(use.event)}   -- {_retention(kept.micros)}"
     for name, expr in window.links:
-        yield f"      equal: {use.label or use.event}.{name} = {_expr(conjunct, expr)}"
+        yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
     for c in rule.reduced(window.constraints):
-        yield f"      time:  {_constraint(conjunct, c)}"
+        yield f"      time:  {bound(conjunct, c)}"
     for predicate in window.predicates:
-        yield f"      where: {_expr(conjunct, predicate)}"
+        yield f"      where: {expression(conjunct, predicate)}"
 
 
-def _constraint(conjunct: Conjunct, constraint: Constraint) -> str:
+def bound(conjunct: Conjunct, constraint: Constraint) -> str:
+    """A bound between two times of a join as text."""
     later, earlier, limit = constraint.later, constraint.earlier, constraint.limit
     if later == 0:
         return f"{name_of_node(conjunct, earlier)} >= {format_timestamp(-limit)}"
@@ -146,7 +147,8 @@ def _leaf(conjunct: Conjunct, column: Column) -> str:
     return f"{use.label or use.event}.{column.name}"
 
 
-def _expr(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
+def expression(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
+    """An expression of a join as text, with labels or events where it reads columns."""
     match expr:
         case Column():
             return _leaf(conjunct, expr)
@@ -159,7 +161,7 @@ def _expr(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
                 return format_timestamp(value)
             return "null" if value is None else repr(value)
         case Call(function, (left, right)) if not function[0].isalpha():
-            return f"({_expr(conjunct, left)} {function} {_expr(conjunct, right)})"
+            return f"({expression(conjunct, left)} {function} {expression(conjunct, right)})"
         case Call(function, args):
-            return f"{function}({', '.join(_expr(conjunct, arg) for arg in args)})"
+            return f"{function}({', '.join(expression(conjunct, arg) for arg in args)})"
     return str(expr)

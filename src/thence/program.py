@@ -13,6 +13,7 @@ from thence.engine.program import Compiled
 from thence.engine.state import NEVER, State
 from thence.engine.step import Options, step
 from thence.explain import explain
+from thence.hierarchy import Hierarchy, hierarchy
 from thence.io.ingest import read_events
 from thence.lang.heads import column_name_warnings
 from thence.lang.parser import parse_program
@@ -24,6 +25,7 @@ from thence.model.schema import EventSchema
 from thence.model.source import Source
 from thence.results import Results
 from thence.session import Session
+from thence.trace import Run
 
 
 class Program:
@@ -81,12 +83,17 @@ class Program:
         """The program as the engine sees it: joins, bounds, state and partition keys."""
         return explain(self._compiled)
 
+    def hierarchy(self) -> Hierarchy:
+        """The layers of the program: which events are built on which, from the input upwards."""
+        return hierarchy(self._compiled)
+
     def run(
         self,
         events: Any,
         until: Any = None,
         *,
         lineage: bool = False,
+        trace: bool = False,
         emit: Any = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Results:
@@ -96,17 +103,20 @@ class Program:
         table is anything Arrow can read, a pandas or polars frame, a list of dicts, or a path to
         ``.parquet``, ``.csv`` or ``.jsonl``. ``until`` is the time up to which everything has
         been seen; without it, the latest event time. ``lineage`` adds a column that names the
-        base events behind each result. ``emit`` limits what is given back to some names.
+        base events behind each result. ``trace`` keeps the events, so that ``results.trace`` can
+        tell what a result was made of; with ``lineage`` it always can. ``emit`` limits what is
+        given back to some names.
         ``progress`` is called with how many stages of the program are done, and how many there
         are.
         """
         wanted = self._emitted(emit)
-        found = self._read(events, lineage, warn=True)
+        kept = lineage or trace
+        found = self._read(events, kept, warn=True)
         horizon = _horizon(until, found)
-        _, results = step(
-            self._compiled.whole, State(), found, horizon, Options(lineage, progress=progress)
-        )
-        return Results({name: results[name] for name in wanted})
+        part = self._compiled.everything if kept else self._compiled.whole
+        _, results = step(part, State(), found, horizon, Options(lineage, progress=progress))
+        run = Run(part, self.source, {**found, **results}, horizon) if kept else None
+        return Results({name: results[name] for name in wanted}, run)
 
     def session(
         self,

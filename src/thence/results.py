@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from thence.engine.lineage import LINEAGE, readable
 from thence.engine.match import as_timestamps
+from thence.model.errors import InputError
 from thence.model.events import Events
+from thence.trace import LIMIT, Run, matching, none_found, several_found
+
+if TYPE_CHECKING:
+    from thence.causes import Cause
 
 
 class Results(Mapping[str, Any]):
@@ -19,8 +24,9 @@ class Results(Mapping[str, Any]):
     Rows are sorted by start.
     """
 
-    def __init__(self, events: Mapping[str, Events]) -> None:
+    def __init__(self, events: Mapping[str, Events], run: Run | None = None) -> None:
         self._events = dict(events)
+        self._run = run
         self._tables: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
@@ -42,6 +48,78 @@ class Results(Mapping[str, Any]):
     def total(self) -> int:
         """How many events were found in all."""
         return sum(len(events) for events in self._events.values())
+
+    def trace(
+        self,
+        event: str,
+        row: int | Mapping[str, Any],
+        *,
+        limit: int | None = LIMIT,
+        depth: int | None = None,
+    ) -> Cause:
+        """The tree of causes of a result: what it was made of, down to the events of the input.
+
+        ``row`` is the number of a row of ``results[event]``, or values of which only one row has
+        all: ``{"id": "x"}``. At most ``limit`` derivations of each event are in the tree (None:
+        all), and at most ``depth`` levels. The run needs ``trace=True`` or ``lineage=True``.
+        """
+        run, count = self._traceable(event), len(self._events[event])
+        if isinstance(row, Mapping):
+            rows = self._with(event, row)
+            if len(rows) != 1:
+                wrong = several_found(event, row, rows) if rows else none_found(event, row, count)
+                raise wrong
+            row = rows[0]
+        elif isinstance(row, bool) or not isinstance(row, (int, np.integer)):
+            raise InputError(
+                f"which result of '{event}'? Give the number of a row, or a dict of values such as "
+                f"{{'id': 'x'}}, not {row!r}"
+            )
+        if not 0 <= row < count:
+            raise InputError(
+                f"there is no row {row} of '{event}': rows are counted from 0, and there are "
+                f"{count:,} of them"
+            )
+        return run.trees(event, self._numbers(event)[[row]].tolist(), limit, depth)[0]
+
+    def traces(
+        self,
+        event: str,
+        where: Mapping[str, Any] | None = None,
+        *,
+        first: int | None = None,
+        limit: int | None = LIMIT,
+        depth: int | None = None,
+    ) -> list[Cause]:
+        """The trees of causes of all results of an event that have some values, or of the first of
+        them; see :meth:`trace`."""
+        run = self._traceable(event)
+        rows = self._with(event, where or {})[:first]
+        if not rows:
+            raise none_found(event, where or {}, len(self._events[event]))
+        return run.trees(event, self._numbers(event)[rows].tolist(), limit, depth)
+
+    def _traceable(self, event: str) -> Run:
+        """What the run has kept, if it has, and has results of an event."""
+        if self._run is None:
+            raise InputError(
+                "these results cannot be traced, since the events behind them were not kept: pass "
+                "trace=True (or lineage=True) to program.run; results of a session cannot be traced"
+            )
+        if event not in self._events:
+            known = ", ".join(f"'{name}'" for name in self._events) or "nothing"
+            raise InputError(f"there are no results of '{event}'; there are those of {known}")
+        return self._run
+
+    def _with(self, event: str, where: Mapping[str, Any]) -> list[int]:
+        """The rows of a table of results that have some values."""
+        mask = matching(self._events[event], self._traceable(event).part.schemas[event], where)
+        return np.flatnonzero(mask[self._numbers(event)]).tolist()
+
+    def _numbers(self, event: str) -> Any:
+        """For each row of a table of results, the number that the run gave it."""
+        order = _order(self._events[event])
+        return np.arange(len(self._events[event])) if order is None else order
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{name}: {len(events)}" for name, events in self._events.items())

@@ -58,7 +58,7 @@ def load_program(file: Path) -> Program:
     return thence.load(file)
 
 
-def emitted(program: Program, emit: Sequence[str] | None) -> list[str]:
+def emitted(program: Program, emit: Sequence[str] | None, option: str = "--emit") -> list[str]:
     """The names of the results that are asked for: those given, or all."""
     derived = [schema.name for schema in program.derived]
     for name in emit or []:
@@ -66,7 +66,7 @@ def emitted(program: Program, emit: Sequence[str] | None) -> list[str]:
             close = get_close_matches(name, derived, n=1)
             hint = f" Did you mean '{close[0]}'?" if close else ""
             known = ", ".join(f"'{known}'" for known in derived) or "none"
-            raise refuse(f"--emit: the program derives no '{name}'.{hint} It derives: {known}.")
+            raise refuse(f"{option}: the program derives no '{name}'.{hint} It derives: {known}.")
     return list(dict.fromkeys(emit or derived))
 
 

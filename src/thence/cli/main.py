@@ -17,6 +17,7 @@ from thence.cli.common import File, load_program
 from thence.cli.exits import PROGRAM, told
 from thence.cli.run import run
 from thence.cli.stream import stream
+from thence.cli.trace import trace
 
 app = typer.Typer(
     name="thence",
@@ -26,6 +27,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+_REPEATED = ("--events", "--source", "--emit", "--where")
 
 
 class Report(StrEnum):
@@ -83,33 +87,46 @@ def check(
 
 
 @app.command()
-def explain(file: File) -> None:
+def explain(
+    file: File,
+    hierarchy: Annotated[
+        bool,
+        typer.Option("--hierarchy", help="Show its layers instead: what is built on what."),
+    ] = False,
+) -> None:
     """Show how a program runs: its plan, what it must remember, how it can be split."""
     with told():
-        sys.stdout.write(str(load_program(file).explain()).rstrip("\n") + "\n")
+        program = load_program(file)
+        text = str(program.hierarchy()) if hierarchy else str(program.explain())
+        sys.stdout.write(text.rstrip("\n") + "\n")
 
 
 app.command()(run)
 app.command()(stream)
+app.command()(trace)
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
     """Let options that may be repeated take several values at once, as a shell's pattern gives.
 
-    Only after the program's file, so that a file name cannot be mistaken for one of them.
+    Only after what the command must be told first (the program's file; for ``trace`` also the
+    event), so that this cannot be mistaken for one of the values.
 
     >>> spread(["run", "p.thence", "--events", "a.csv", "b.csv", "--emit", "x"])
     ['run', 'p.thence', '--events', 'a.csv', '--events', 'b.csv', '--emit', 'x']
+    >>> spread(["trace", "p.thence", "--events", "a.csv", "alarm"])
+    ['trace', 'p.thence', '--events', 'a.csv', 'alarm']
     """
     spread: list[str] = []
     option, values, positionals = None, 0, 0
+    told_first = 3 if "trace" in arguments[:1] else 2
     for argument in arguments:
         if argument.startswith("-") and argument != "-":
             option, values = argument, 0
-        elif option in ("--events", "--source", "--emit") and (values == 0 or positionals > 1):
+        elif option in _REPEATED and (values == 0 or positionals >= told_first):
             spread += [option] if values else []
             values += 1
-        elif option is None:
+        elif option is None or option in _REPEATED:
             positionals += 1
         spread.append(argument)
     return spread

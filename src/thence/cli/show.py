@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from thence.model.text import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -67,17 +69,6 @@ def _texts(column: Any) -> list[str]:
         return ["" if length is None else format_duration(length) for length in lengths]
     values = texts(column.combine_chunks()).to_pylist()
     return ["" if value is None else printable(value) for value in values]
-
-
-def printable(text: str) -> str:
-    """The text without anything that a terminal would act on.
-
-    >>> printable("a\\tb\\x1b[31m")
-    'a\\\\tb\\\\x1b[31m'
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def send(pieces: Iterable[bytes]) -> None:

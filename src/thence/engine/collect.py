@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from thence.engine import ranges
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
-from thence.engine.arrays import Index
+from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
 from thence.engine.match import Match
@@ -135,11 +135,26 @@ def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool) -> Ev
 
 def _gather(part: _Part) -> tuple[_Part, list[Collection]]:
     """All pairs of each window, over the rows in which every window holds something."""
-    match = part.match
+    filled, collections = _pairs(part.match)
+    if filled.all():
+        return part, collections
+    return _Part(part.match.where(filled), part.groups[filled]), _kept(collections, filled)
+
+
+def holdings(match: Match) -> tuple[Match, list[Collection]]:
+    """The rows of a match in which every window holds something, and what each window holds."""
+    filled, collections = _pairs(match)
+    return match.where(filled), collections if filled.all() else _kept(collections, filled)
+
+
+def _pairs(match: Match) -> tuple[Mask, list[Collection]]:
+    """What each window holds, and the rows in which every one of them holds something."""
     none = np.empty(0, dtype=np.int64)
     found = []
     filled = np.ones(match.length, dtype=np.bool_)
-    for window in part.windows:
+    for window in match.prepared.conjunct.windows:
+        if window.mode != "collect":
+            continue
         pairs = list(WindowSearch(match, window).found()) if len(match.rels[window.atom]) else []
         rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
         members = np.concatenate([members for _, members in pairs]) if pairs else none
@@ -147,14 +162,16 @@ def _gather(part: _Part) -> tuple[_Part, list[Collection]]:
         here = np.zeros(match.length, dtype=np.bool_)
         here[rows] = True
         filled &= here
-    if filled.all():
-        return part, found
-    renumbered = np.cumsum(filled) - 1
-    kept = [
-        Collection(c.window, renumbered[c.rows[filled[c.rows]]], c.members[filled[c.rows]])
-        for c in found
+    return filled, found
+
+
+def _kept(collections: Sequence[Collection], rows: Mask) -> list[Collection]:
+    """Collections over some rows of their match, which are then numbered anew."""
+    renumbered = np.cumsum(rows) - 1
+    return [
+        Collection(c.window, renumbered[c.rows[rows[c.rows]]], c.members[rows[c.rows]])
+        for c in collections
     ]
-    return _Part(match.where(filled), part.groups[filled]), kept
 
 
 def _aggregated(gathered: Sequence[tuple[_Part, list[Collection]]], place: int, count: int) -> Any:

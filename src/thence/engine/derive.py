@@ -84,13 +84,18 @@ def derive(
     return [part for part in found if len(part)]
 
 
+def all_matches(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> Iterator[Match]:
+    """The new matches of one alternative in every combination, with whatever they are made of."""
+    return _matches(prepared, _Sources(prepared, inputs), horizon, keep_all=True)
+
+
 def _matches(
-    prepared: Prepared, sources: _Sources, horizon: Horizon, lineage: bool
+    prepared: Prepared, sources: _Sources, horizon: Horizon, keep_all: bool
 ) -> Iterator[Match]:
     """The new matches of one alternative, judged and free of what must be absent."""
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
         policy = prepared.conjunct.policy
-        match = join(prepared, rels, limits, keep_all=lineage or policy != UNRESTRICTED)
+        match = join(prepared, rels, limits, keep_all=keep_all or policy != UNRESTRICTED)
         if match is None:
             continue
         match = _judged(match, horizon, only_judged)

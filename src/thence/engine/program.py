@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
@@ -103,6 +103,11 @@ class Compiled:
     def whole(self) -> Part:
         """The program as one part."""
         return Part(self.stages, self.schemas, self.inputs, frozenset(self.inputs), self.public)
+
+    @cached_property
+    def everything(self) -> Part:
+        """The program as one part that gives back all it derives, inner patterns as well."""
+        return replace(self.whole, outputs=self.derived)
 
     def part(self, stages: tuple[Stage, ...], outputs: tuple[str, ...]) -> Part:
         """Some stages as a part of their own; what they read and do not derive comes to them."""

@@ -159,10 +159,10 @@ def _each(column: pa.Array, show: Callable[[Any], str]) -> pa.Array:
 
 
 def _dumps(value: Any) -> str:
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value in what JSON has."""
     if isinstance(value, float):
         if value != value:
@@ -178,7 +178,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal | date):
         return str(value)
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     return value

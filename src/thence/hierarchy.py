@@ -1,0 +1,108 @@
+"""The layers of a program: which events are built on which.
+
+The events of the input are the first layer. An event that rules derive is one layer above the
+highest event that it is built on; events that depend on each other share a layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from thence.engine.prepared import Prepared
+from thence.engine.program import Compiled, Stage
+from thence.logic.conjunct import is_inner
+from thence.model.schema import EventSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An event of a layer, and the events that its rules look at: those it is made of, those it
+    collects, and those whose absence it rests on."""
+
+    schema: EventSchema
+    made_of: tuple[str, ...] = ()
+    collects: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    @property
+    def event(self) -> str:
+        return self.schema.name
+
+    @property
+    def built_on(self) -> tuple[str, ...]:
+        """All the events that its rules look at."""
+        return tuple(dict.fromkeys((*self.made_of, *self.collects, *self.absent)))
+
+    def __str__(self) -> str:
+        parts = [*self.made_of]
+        parts += [f"collect {name}" for name in self.collects]
+        parts += [f"not {name}" for name in self.absent]
+        return f"{self.schema} from {', '.join(parts)}" if parts else str(self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """The layers of a program from the bottom upwards; the first are the events of the input."""
+
+    layers: tuple[tuple[Member, ...], ...]
+
+    def layer_of(self, event: str) -> int:
+        """The number of the layer of an event, counted from 1."""
+        for number, layer in enumerate(self.layers, 1):
+            if any(member.event == event for member in layer):
+                return number
+        raise KeyError(event)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for number, layer in enumerate(self.layers, 1):
+            yield f"layer {number}{': the events of the input' if number == 1 else ''}"
+            yield from (f"  {member}" for member in layer)
+
+
+def hierarchy(compiled: Compiled) -> Hierarchy:
+    """The layers of a program, from its stages."""
+    layer_of = dict.fromkeys(compiled.inputs, 1)
+    layers = [[Member(compiled.schemas[name]) for name in compiled.inputs]]
+    inner = {event: s for s in compiled.stages for event in s.events if is_inner(event)}
+    for stage in compiled.stages:
+        members = [_member(compiled, stage, name, inner) for name in stage.events]
+        members = [member for member in members if not is_inner(member.event)]
+        below = [layer_of[n] for m in members for n in m.built_on if n not in stage.events]
+        layer = 1 + max(below, default=1)
+        layer_of |= dict.fromkeys((member.event for member in members), layer)
+        layers += [[] for _ in range(layer - len(layers))] if members else []
+        if members:
+            layers[layer - 1] += members
+    return Hierarchy(tuple(tuple(layer) for layer in layers))
+
+
+def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage]) -> Member:
+    """An event with what its rules look at; inner patterns are looked through."""
+    made_of: dict[str, None] = {}
+    collects: dict[str, None] = {}
+    absent: dict[str, None] = {}
+    for alternative in _alternatives(stage, event):
+        conjunct = alternative.conjunct
+        made_of |= dict.fromkeys(conjunct.atoms[atom].event for atom in conjunct.positive)
+        for window in conjunct.windows:
+            found = _named(conjunct.atoms[window.atom].event, inner)
+            (absent if window.mode == "absent" else collects).update(dict.fromkeys(found))
+    return Member(compiled.schemas[event], tuple(made_of), tuple(collects), tuple(absent))
+
+
+def _alternatives(stage: Stage, event: str) -> Iterable[Prepared]:
+    return (a for rule in stage.rules for a in rule if a.conjunct.event == event)
+
+
+def _named(event: str, inner: dict[str, Stage]) -> Iterator[str]:
+    """The event, or all those that an inner pattern is about."""
+    if event not in inner:
+        yield event
+        return
+    for alternative in _alternatives(inner[event], event):
+        for use in alternative.uses:
+            yield from _named(use.event, inner)

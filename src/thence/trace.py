@@ -1,0 +1,230 @@
+"""From a row of a run's results to its tree of causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from thence.causes import Absence, Cause, Derivation
+from thence.causes_text import value as shown
+from thence.engine.arrays import Mask
+from thence.engine.causes import Derived, Gap, History, Key, Use
+from thence.engine.keys import identity_codes
+from thence.engine.match import as_timestamps
+from thence.engine.program import Part
+from thence.explain import bound, expression
+from thence.io.values import to_instant, to_value
+from thence.logic.conjunct import is_inner
+from thence.model.errors import InputError
+from thence.model.events import Events
+from thence.model.schema import EventSchema
+from thence.model.source import NOWHERE, Source
+from thence.model.types import Type
+
+LIMIT = 10
+"""How many derivations of an event are shown, unless somebody asks for more or for fewer."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What a run has kept to be asked about: its program, its events, and its horizon."""
+
+    part: Part
+    source: Source
+    events: Mapping[str, Events]
+    horizon: int
+    _history: History | None = None
+
+    @property
+    def history(self) -> History:
+        """The events made ready for questions, when the first one is asked."""
+        if self._history is None:
+            self._history = History(self.part, self.events, self.horizon)
+        return self._history
+
+    def trees(
+        self, event: str, rows: Sequence[int], limit: int | None = LIMIT, depth: int | None = None
+    ) -> list[Cause]:
+        """The trees of causes of some derived events, by their numbers."""
+        for name, most in (("limit", limit), ("depth", depth)):
+            if most is not None and (isinstance(most, bool) or most < 1):
+                raise InputError(f"{name} must be at least 1, or None for no limit, not {most!r}")
+        graph = self.history.behind(event, rows)
+        builder = _Builder(self, graph, limit)
+        return [builder.tree((event, row), depth) for row in rows]
+
+    def pattern(self, event: str) -> str:
+        """The name of an event; for a pattern inside a rule, the events in it."""
+        if not is_inner(event):
+            return event
+        rules = (rule for stage in self.part.stages for rule in stage.rules)
+        alternatives = [a for rule in rules for a in rule if a.conjunct.event == event]
+        texts = []
+        for alternative in alternatives:
+            conjunct = alternative.conjunct
+            parts = [self.pattern(conjunct.atoms[atom].event) for atom in conjunct.positive]
+            parts += [f"not {self.pattern(conjunct.atoms[w.atom].event)}" for w in conjunct.windows]
+            texts.append(", ".join(parts))
+        return f"({' or '.join(dict.fromkeys(texts))})"
+
+
+class _Builder:
+    """Makes immutable trees from what the engine knows, without ever calling itself: a recursion of
+    a program may be deeper than Python's."""
+
+    def __init__(self, run: Run, graph: Mapping[Key, Sequence[Derived]], limit: int | None) -> None:
+        self.run = run
+        self.graph = graph
+        self.limit = limit
+        self.told: dict[tuple[Key, int | None], tuple[Derivation, ...]] = {}
+        self.facts = _facts(run.history, graph)
+
+    def tree(self, root: Key, depth: int | None) -> Cause:
+        """The tree of an event: parts first, each once."""
+        self.told = {}
+        path = {root}
+        frames = [(root, depth, self.children(root))]
+        while frames:
+            key, left, children = frames[-1]
+            below = None if left is None else left - 1
+            child = next(children, None)
+            if child is None:
+                shown = self.graph[key][: self.limit]
+                self.told[key, left] = tuple(self.derivation(d, below) for d in shown)
+                path.discard(key)
+                frames.pop()
+            elif child in self.graph and child not in path and below != 0:
+                if (child, below) not in self.told:
+                    path.add(child)
+                    frames.append((child, below, self.children(child)))
+        return self.cause(Use(*root, label=None), depth)
+
+    def children(self, key: Key) -> Iterator[Key]:
+        return (use.key for derived in self.graph[key][: self.limit] for use in derived.uses)
+
+    def cause(self, use: Use, left: int | None) -> Cause:
+        values, start, end = self.facts[use.key]
+        told = self.told.get((use.key, left), ())
+        cut: Literal["cycle", "depth"] | None = None
+        if use.key in self.graph and not told:
+            cut = "depth" if left == 0 else "cycle"
+        more = len(self.graph[use.key]) - len(told) if told else 0
+        name = self.run.pattern(use.event)
+        return Cause(
+            name, values, start, end, use.label, told, more, use.collected, cut, use.key
+        )  # fmt: skip
+
+    def derivation(self, derived: Derived, left: int | None) -> Derivation:
+        line = None
+        if derived.span != NOWHERE:
+            line, _ = self.run.source.position(derived.span.start)
+        causes = [self.cause(use, left) for use in derived.uses]
+        causes.sort(key=lambda c: (c.start, c.end, c.collected, c.event, c.label or "", c._key))
+        return Derivation(line, tuple(causes), tuple(map(self.absence, derived.gaps)))
+
+    def absence(self, gap: Gap) -> Absence:
+        start, end = as_timestamps(np.array([gap.start, gap.end])).to_pylist()
+        return Absence(
+            self.run.pattern(gap.event),
+            MappingProxyType({name: v for name, v in gap.values if _named(gap.event, name)}),
+            start,
+            end,
+            *gap.open,
+            _conditions(gap),
+        )
+
+
+def _conditions(gap: Gap) -> tuple[str, ...]:
+    """What would have been true of an absent event beside its time: how long it lasted, and what
+    its rule asks of its attributes."""
+    prepared, window = gap.prepared, gap.window
+    use = prepared.uses[window.atom]
+    own = {use.start, use.end}
+    lengths = [c for c in prepared.reduced(window.constraints) if {c.later, c.earlier} == own]
+    return (
+        *(bound(prepared.conjunct, constraint) for constraint in lengths),
+        *(expression(prepared.conjunct, predicate) for predicate in window.predicates),
+    )
+
+
+def _facts(
+    history: History, graph: Mapping[Key, Sequence[Derived]]
+) -> dict[Key, tuple[Mapping[str, Any], Any, Any]]:
+    """Attributes, start and end of every event in a graph, as Python has them."""
+    rows: dict[str, set[int]] = {}
+    for event, row in graph:
+        rows.setdefault(event, set()).add(row)
+    for derived in graph.values():
+        for use in (use for one in derived for use in one.uses):
+            rows.setdefault(use.event, set()).add(use.row)
+    facts: dict[Key, tuple[Mapping[str, Any], Any, Any]] = {}
+    for event, found in rows.items():
+        events = history.events[event]
+        chosen = np.array(sorted(found), dtype=np.int64)
+        names = [name for name in history.part.schemas[event].names if _named(event, name)]
+        columns = [events.columns[name].take(pa.array(chosen)).to_pylist() for name in names]
+        starts = as_timestamps(events.start[chosen]).to_pylist()
+        ends = as_timestamps(events.end[chosen]).to_pylist()
+        for i, row in enumerate(chosen.tolist()):
+            values = {name: column[i] for name, column in zip(names, columns, strict=True)}
+            facts[event, row] = (MappingProxyType(values), starts[i], ends[i])
+    return facts
+
+
+def _named(event: str, column: str) -> bool:
+    """Whether a column has a name that a user gave it: an attribute, or a variable of an inner
+    pattern, which has other columns besides."""
+    return not is_inner(event) or ("." not in column and "#" not in column)
+
+
+def matching(events: Events, schema: EventSchema, where: Mapping[str, Any]) -> Mask:
+    """Which events have the given values, each in its own type or as text."""
+    mask = np.ones(len(events), dtype=np.bool_)
+    for name, given in where.items():
+        if name in ("start", "end"):
+            mask &= getattr(events, name) == _converted(name, given, None)
+            continue
+        declared = schema.type_of(name)
+        if declared is None:
+            known = [*schema.names, "start", "end"]
+            close = get_close_matches(str(name), known, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else f" It has: {', '.join(known)}."
+            raise InputError(f"'{schema.name}' has no attribute '{name}'.{hint}")
+        one = pa.array([_converted(name, given, declared)], declared.arrow)
+        codes, _ = identity_codes(pa.concat_arrays([events.columns[name], one]))
+        mask &= codes[:-1] == codes[-1]
+    return mask
+
+
+def _converted(name: str, given: Any, declared: Type | None) -> Any:
+    try:
+        return to_instant(given, True) if declared is None else to_value(given, declared, True)
+    except ValueError as problem:
+        raise InputError(f"{name} = {given!r}: {problem}") from None
+
+
+def none_found(event: str, where: Mapping[str, Any], count: int) -> InputError:
+    """The error that there is no result with some values."""
+    if not count:
+        return InputError(f"there is no result of '{event}'")
+    return InputError(f"there is no result of '{event}'{_having(where)}, among {count:,} in all")
+
+
+def several_found(event: str, where: Mapping[str, Any], rows: Sequence[int]) -> InputError:
+    """The error that several results have some values."""
+    first = ", ".join(map(str, rows[:5])) + (", …" if len(rows) > 5 else "")
+    return InputError(
+        f"there are {len(rows):,} results of '{event}'{_having(where)}: give more values, such as "
+        f"'start', or the number of one row: {first}"
+    )
+
+
+def _having(where: Mapping[str, Any]) -> str:
+    asked = ", ".join(f"{name}={shown(given)}" for name, given in where.items())
+    return f" with {asked}" if asked else ""

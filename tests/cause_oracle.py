@@ -1,0 +1,79 @@
+"""What each derived event is directly made of, by brute force: the oracle's matches, rule by rule,
+over everything that is known in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from lineage_oracle import groups
+from notation import Written
+from oracle import add, components
+from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_asserted
+from oracle_values import canonical
+
+from thence.lang.parser import parse_program
+from thence.model.source import Source
+
+
+class Part(NamedTuple):
+    """An event as a part of a derivation: its label in the rule, and whether it was collected."""
+
+    label: str | None
+    event: Event
+    collected: bool
+
+
+class Way(NamedTuple):
+    """One derivation: the line of the rule, and what it is made of."""
+
+    line: int
+    parts: frozenset[Part]
+
+
+Ways = dict[Event, set[Way]]
+
+
+def direct_causes(text: str, events: Sequence[Written], until: int | None) -> Ways:
+    """For every derived event, all its derivations."""
+    program = parse_program(Source(text))
+    names = {schema.name: schema.names for schema in program.events}
+    for rule in reversed(program.rules):
+        names[rule.event] = tuple(term.name for term in rule.terms)
+    known: dict[str, set[Event]] = {name: set() for name in names}
+    for event in events:
+        at = Interval(event.start, event.end)
+        known[event.type].add(Event(event.type, canonical(event.values), at))
+    horizon = until if until is not None else max((e.end for e in events), default=None)
+    history = History(known, names, horizon)
+    for component in components(program.rules):
+        rules = [rule for rule in program.rules if rule.event in component]
+        while any(add(history, rule) for rule in rules):
+            pass
+    found: Ways = {}
+    for rule in program.rules:
+        line, _ = program.source.position(rule.span.start)
+        for event, matches in groups(rule, history):
+            ways = [parts_of(chosen, False) for _, chosen in matches]
+            collected = [
+                parts_of(member, True)
+                for scope, _ in matches
+                for members in scope.collected.values()
+                for _, member, _ in members
+            ]
+            if collected:  # All the matches of a group, and all they collect, are one derivation.
+                ways = [frozenset[Part]().union(*ways, *collected)]
+            found.setdefault(event, set()).update(Way(line, parts) for parts in ways)
+    return found
+
+
+def parts_of(chosen: Pattern, collected: bool) -> frozenset[Part]:
+    """The events chosen for the atoms of a match, with the labels that name them."""
+    labels: dict[int, str] = {}
+    found = set()
+    for node in walk_asserted(chosen):
+        if isinstance(node, Label):
+            labels[id(node.pattern)] = node.name
+        elif isinstance(node, Chosen):
+            found.add(Part(labels.get(id(node)), node.event, collected))
+    return frozenset(found)
