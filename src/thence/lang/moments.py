@@ -17,26 +17,27 @@ from thence.model.types import INT
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How an operator is called: the places of what must occur, of what must be absent, and of the
-    duration; None for the number of events where any number from two on will do."""
+    """How an operator is called: the least number of arguments and whether there may be more, the
+    places of what must occur, of what must be absent, and of the duration."""
 
     example: str
-    events: int | None
+    least: int
+    more: bool = False
     parts: tuple[int, ...] = ()
     absent: tuple[int, ...] = ()
     limit: int | None = None
 
 
 _FORMS = {
-    "then": _Form("then(a, b)", None),
-    "prior": _Form("prior(a, b)", None),
-    "simultaneous": _Form("simultaneous(a, b)", None),
-    "relative": _Form("relative(a, b)", None),
-    "immediately": _Form("immediately(a, b)", 2, (0, 1)),
-    "other_than": _Form("other_than(a)", 1, absent=(0,)),
-    "aperiodic": _Form("aperiodic(a, b, c)", 3, (0, 1), (2,)),
-    "without": _Form("without(a, b, c)", 3, (0, 2), (1, 2)),
-    "periodic*": _Form("periodic*(a, 10 s, b)", 3, (0, 2), limit=1),
+    "then": _Form("then(a, b)", 2, more=True),
+    "prior": _Form("prior(a, b)", 2, more=True),
+    "simultaneous": _Form("simultaneous(a, b)", 2, more=True),
+    "relative": _Form("relative(a, b)", 2, more=True),
+    "immediately": _Form("immediately(a, b)", 2, more=True, parts=(0, 1)),
+    "other_than": _Form("other_than(a)", 1, more=True, absent=(0,)),
+    "aperiodic": _Form("aperiodic(a, b, c)", 3, parts=(0, 1), absent=(2,)),
+    "without": _Form("without(a, b, c)", 3, parts=(0, 2), absent=(1, 2)),
+    "periodic*": _Form("periodic*(a, 10 s, b)", 3, parts=(0, 2), limit=1),
 }
 
 
@@ -61,8 +62,8 @@ class MomentCalls:
             return self._any(node)
         span, form = s.span_of(node), _FORMS[name]
         count = len(node.args)
-        if count != form.events and not (form.events is None and count >= 2):
-            wanted = "at least two events" if form.events is None else _counted(form.events)
+        if count < form.least or (count > form.least and not form.more):
+            wanted = f"{'at least ' if form.more else ''}{_counted(form.least)}"
             self._report.error(
                 span, f"{name} takes {wanted}, and {count} are given", f"write {form.example}"
             )
@@ -70,15 +71,16 @@ class MomentCalls:
         limit = 0 if form.limit is None else self._duration(node.args[form.limit])
         if limit < 0:
             self._report.error(s.span_of(node.args[1]), "this duration cannot be negative")
-        parts = [node.args[i] for i in form.parts] if form.events else node.args
-        patterns = tuple(self._pattern(part) for part in parts)
+        if name == "other_than":
+            patterns: tuple[Pattern, ...] = (self._among(node.args[1:], span),)
+        else:
+            parts = [node.args[i] for i in form.parts] or node.args
+            patterns = tuple(self._pattern(part) for part in parts)
         if name == "relative":
             return AnyOne((Seq(patterns, span),), span)
-        if name == "other_than":
-            patterns = (self._anything(span),)
         absent = tuple(self._pattern(self._unlabelled(node, i)) for i in form.absent)
         if name == "immediately":
-            absent = (self._anything(span),)
+            absent = (self._among(node.args[2:], span),)
         return Moments(name, patterns, absent, limit, span)
 
     def _unlabelled(self, node: s.Apply, place: int) -> s.Node:
@@ -97,10 +99,11 @@ class MomentCalls:
             stack.extend(s.children(inner))
         return node.args[place]
 
-    def _anything(self, span: Span) -> Pattern:
-        """Any event that comes in."""
+    def _among(self, given: Sequence[s.Node], span: Span) -> Pattern:
+        """Any of some events; of all that come in, where none are given."""
         atoms = tuple(Atom(name, (), span) for name, info in self._events.items() if info.base)
-        return atoms[0] if len(atoms) == 1 else Or(atoms, span)
+        choice = tuple(self._pattern(event) for event in given) or atoms
+        return choice[0] if len(choice) == 1 else Or(choice, span)
 
     def _any(self, node: s.Apply) -> Pattern:
         """``any(m, a, b, c)``: every choice of ``m`` of them, at the end of the last."""

@@ -206,7 +206,9 @@ def _moments(pattern: Moments, known: Columns) -> str:
     absent = [_suffixed(part, known) for part in pattern.absent]
     match pattern.operator:
         case "other_than":
-            parts = absent
+            parts = [*absent, *_choice(pattern.parts[0], known)]
+        case "immediately":
+            parts += _choice(pattern.absent[0], known)
         case "aperiodic":
             parts = [*parts, *absent]
         case "without":
@@ -214,6 +216,12 @@ def _moments(pattern: Moments, known: Columns) -> str:
         case "periodic*":
             parts.insert(1, format_duration(pattern.limit))
     return f"{pattern.operator}({', '.join(parts)})"
+
+
+def _choice(pattern: Pattern, known: Columns) -> list[str]:
+    """Each of some alternatives."""
+    parts = pattern.parts if isinstance(pattern, Or) else (pattern,)
+    return [_suffixed(part, known) for part in parts]
 
 
 def _atom(atom: Atom, known: Columns) -> str:

@@ -8,6 +8,8 @@ files, in memory. Executors need what PySpark's Arrow functions need anyway: pya
 
 from __future__ import annotations
 
+import json
+import lzma
 import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,8 +24,8 @@ import thence
 
 
 @lru_cache(maxsize=1)
-def source_files() -> Mapping[str, bytes]:
-    """Every module of Thence by its dotted name, compressed; packages end with a dot.
+def source_files() -> Mapping[str, str]:
+    """Every module of Thence by its dotted name; packages end with a dot.
 
     >>> files = source_files()
     >>> "thence." in files, "thence.engine.step" in files
@@ -34,14 +36,26 @@ def source_files() -> Mapping[str, bytes]:
     for path in sorted(root.rglob("*.py")):
         names = ("thence", *path.relative_to(root).with_suffix("").parts)
         name = ".".join(names[:-1]) + "." if names[-1] == "__init__" else ".".join(names)
-        found[name] = zlib.compress(path.read_bytes(), 9)
+        found[name] = path.read_text(encoding="utf-8")
     return found
+
+
+@lru_cache(maxsize=1)
+def packed_files() -> bytes:
+    """The modules as bytes. They are small: what Spark sends as a broadcast variable, which is
+    anything above 1 MB, does not reach the process that prepares a stateful operator."""
+    return lzma.compress(json.dumps(dict(source_files())).encode())
+
+
+def packed_task(task: Any) -> bytes:
+    """A task as bytes."""
+    return zlib.compress(pickle.dumps(task))
 
 
 def carried(task: Callable[[Iterable[Any]], Iterator[Any]]) -> Callable[[Any], Iterator[Any]]:
     """A function that does what a task does, wherever Spark sends it."""
     ready = installer()
-    data = pickle.dumps(task)
+    data = packed_task(task)
 
     def run(batches: Any) -> Iterator[Any]:
         return ready(data)(batches)  # type: ignore[no-any-return]
@@ -52,7 +66,7 @@ def carried(task: Callable[[Iterable[Any]], Iterator[Any]]) -> Callable[[Any], I
 def carried_processor(work: Any) -> Any:
     """A stateful processor that does what some work does, wherever Spark sends it."""
     ready = installer()
-    data = pickle.dumps(work)
+    data = packed_task(work)
 
     class Carried(StatefulProcessor):
         """Spark's side of the work: hands everything on.
@@ -85,17 +99,19 @@ def carried_processor(work: Any) -> Any:
 
 
 def installer() -> Callable[[bytes], Any]:
-    """A function that sees to it that Thence can be imported, and then unpickles what it is given.
+    """A function that sees to it that Thence can be imported, and then unpacks what it is given.
 
     It refers to nothing outside itself but the standard library.
     """
-    files, version = dict(source_files()), thence.__version__
+    packed, version = packed_files(), thence.__version__
 
     def ready(data: bytes) -> Any:
         import gc  # noqa: PLC0415
         import importlib.abc  # noqa: PLC0415
         import importlib.metadata  # noqa: PLC0415
         import importlib.util  # noqa: PLC0415
+        import json  # noqa: PLC0415
+        import lzma  # noqa: PLC0415
         import pickle  # noqa: PLC0415
         import sys  # noqa: PLC0415
         import zlib  # noqa: PLC0415
@@ -119,23 +135,25 @@ def installer() -> Callable[[bytes], Any]:
         class Carried(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
             """Finds and loads the modules of Thence that the query brought along."""
 
+            def __init__(self, files: dict[str, str]) -> None:
+                self.files = files
+
             def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-                if fullname in files or fullname + "." in files:
+                if fullname in self.files or self.is_package(fullname):
                     return importlib.util.spec_from_loader(
-                        fullname, self, origin="<carried>", is_package=fullname + "." in files
+                        fullname, self, origin="<carried>", is_package=self.is_package(fullname)
                     )
                 return None
 
             def is_package(self, fullname: str) -> bool:
-                return fullname + "." in files
+                return fullname + "." in self.files
 
             def get_source(self, fullname: str) -> str:
-                name = fullname if fullname in files else fullname + "."
-                return zlib.decompress(files[name]).decode()
+                return self.files[fullname if fullname in self.files else fullname + "."]
 
         if not installed():
-            sys.meta_path.insert(0, Carried())
-        task = pickle.loads(data)  # noqa: S301 (made by this very query)
+            sys.meta_path.insert(0, Carried(json.loads(lzma.decompress(packed))))
+        task = pickle.loads(zlib.decompress(data))  # noqa: S301 (made by this very query)
         if gc.get_freeze_count() == 0:
             # Spark's Python collects garbage after every task, and would go through all that has
             # been imported by now each time; that stays anyway.
