@@ -28,6 +28,7 @@ from thence.engine.state import NEVER
 from thence.lang.parser import parse_program
 from thence.lang.text import format_program
 from thence.logic.check.typing import _labelled_atoms
+from thence.logic.conjunct import INNER, is_inner
 from thence.logic.expr import Attr
 from thence.logic.ops import Atom, HeadTerm, Label, LogicProgram, Pattern, Rule, walk
 from thence.model.schema import Attribute, EventSchema
@@ -107,7 +108,7 @@ def renamed(text: str, prefix: str) -> LogicProgram:
         tuple(
             replace(
                 event,
-                name=prefix + event.name,
+                name=_event(prefix, event.name),
                 attributes=tuple(
                     Attribute(_column(schemas, event.name, a.name), a.type)
                     for a in event.attributes
@@ -130,7 +131,7 @@ def _rule(rule: Rule, schemas: Schemas, prefix: str) -> Rule:
         match node:
             case Atom(event, args):
                 named = tuple((_column(schemas, event, n), renew(value)) for n, value in args)
-                return Atom(prefix + event, named)
+                return Atom(_event(prefix, event), named)
             case Attr(label, name):
                 owner = next(e for e in labels[label] if schemas[e].type_of(name) is not None)
                 return Attr(label, _column(schemas, owner, name))
@@ -147,7 +148,12 @@ def _rule(rule: Rule, schemas: Schemas, prefix: str) -> Rule:
         for name, term in zip(names, rule.terms, strict=True)
     )
     body: Pattern = renew(rule.body)
-    return Rule(prefix + rule.event, terms, body, policy=rule.policy)
+    return Rule(_event(prefix, rule.event), terms, body, policy=rule.policy)
+
+
+def _event(prefix: str, event: str) -> str:
+    """The new name of an event; one that stands inside another goes on doing so."""
+    return f"{INNER}{prefix}{event[1:]}" if is_inner(event) else prefix + event
 
 
 def _column(schemas: Schemas, event: str, name: str) -> str:

@@ -37,6 +37,7 @@ CASES = [
     # text, what the carets point at, the message, the hint
     ("p <- a", "a", "a `;` is missing after this", "every statement ends with `;`"),
     ("p <- a(x, _)\nq <- b;", ")", "a `;` is missing after this", "ends with `;`"),
+    ("p <- a(x, _)\nselect <- b;", ")", "a `;` is missing after this", "ends with `;`"),
     ("event e(x int)\nevent f;", ")", "a `;` is missing after this", "ends with `;`"),
     ("p <- a.", ".", "unexpected", "expected a name"),
     ("p <- a(x, _).\n", ".", "unexpected '.'", "a statement ends with `;`"),

@@ -16,7 +16,9 @@ from thence.model.time import UNITS_IN_WORDS
 _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 _AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
-_BEGINNINGS = {"NAME", "WORD", "_EVENT", "CREATE"}
+# Words of event SQL are names wherever no query stands.
+_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION"}
+_BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {
     "primitive": "the declaration `primitive`",
     "complex": "the declaration `complex`",
@@ -199,7 +201,7 @@ def _repetition(place: _Place) -> SyntaxProblem | None:
 
 def _unit(place: _Place) -> SyntaxProblem | None:
     previous = place.previous
-    if previous is None or previous.type not in ("INT", "FLOAT") or place.kind != "NAME":
+    if previous is None or previous.type not in ("INT", "FLOAT") or place.kind not in _NAMES:
         return None
     return SyntaxProblem(
         place.span, f"'{place.text}' is not a unit of time", f"units are {UNITS_IN_WORDS}"

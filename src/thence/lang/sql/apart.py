@@ -92,6 +92,7 @@ def _in_one_place(place: Place, root: Node, events: Mapping[str, Alias]) -> Iter
         if len(node.parts) < 2 or node.kind in ("or", "anyone"):
             continue
         inside = [_aliases(part) for part in node.parts]
+        bound = [certain(part) for part in node.parts]
         known = certain(node)
         done: set[tuple[str, str]] = set()
         for at, left in enumerate(inside):
@@ -102,7 +103,7 @@ def _in_one_place(place: Place, root: Node, events: Mapping[str, Alias]) -> Iter
                             continue
                         if {(one, two), (two, one)} & done:
                             continue
-                        if any({one, two} <= certain(part) for part in node.parts):
+                        if any(one in part and two in part for part in bound):
                             continue  # said inside that part
                         done.add((one, two))
                         if apart(one, two, node, place) or apart(one, two, root, place):

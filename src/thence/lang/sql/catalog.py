@@ -62,19 +62,25 @@ def in_order(statements: Sequence[Statement]) -> tuple[list[q.CreateEvent], list
         if isinstance(statement, q.CreateEvent) and q.selects_all(statement.query)
     }
     ordered: list[q.CreateEvent] = []
-    waiting = [statement for statement in statements if isinstance(statement, q.CreateEvent)]
+    waiting: list[tuple[q.CreateEvent, frozenset[str]]] = []
+    for statement in statements:
+        if isinstance(statement, q.CreateEvent):
+            read = frozenset(name.text for name in q.streams_of(statement.query))
+            waiting.append((statement, read if q.selects_all(statement.query) else frozenset()))
     while waiting:
-        ready = []
-        for statement in waiting:
-            needs = {name.text for name in q.streams_of(statement.query)} & open_
-            if not needs or not q.selects_all(statement.query):
-                ready.append(statement)
-        if not ready:
+        left: list[tuple[q.CreateEvent, frozenset[str]]] = []
+        before = len(waiting)
+        for statement, read in waiting:
+            if read & open_:
+                left.append((statement, read))
+                continue
+            ordered.append(statement)
+            if first[statement.name] is statement:
+                open_.discard(statement.name)
+        waiting = left
+        if len(waiting) == before:
             break
-        ordered += ready
-        waiting = [statement for statement in waiting if statement not in ready]
-        open_ -= {st.name for st in ready if first[st.name] is st}
-    return ordered, waiting
+    return ordered, [statement for statement, _ in waiting]
 
 
 def column_of(term: s.Term) -> Column:

@@ -6,6 +6,7 @@ user can write. Everything after that, from names to types to the engine, is tha
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 
 from thence.lang import syntax as s
@@ -72,13 +73,13 @@ class _Lowering:
     def __init__(
         self,
         create: q.CreateEvent,
-        columns: Mapping[str, tuple[str, ...]],
+        columns: dict[str, tuple[str, ...]],
         known: set[str],
         broken: set[str],
         first: bool,
     ) -> None:
         self.create = create
-        self.columns = dict(columns)
+        self.columns: ChainMap[str, tuple[str, ...]] = ChainMap({}, columns)
         self.known, self.broken = known, broken
         self.first = first
         self.inner: list[s.RuleDecl] = []
