@@ -120,6 +120,15 @@ def test_an_absence_says_what_did_not_come_and_when(body: str, window: str) -> N
     assert lines[-1] == f"└─ {window}: nothing came"
 
 
+def test_two_absences_in_one_window_are_both_told() -> None:
+    text = """event a(); event b(); event c();
+    r(count()) <- x: a, w: extend(x, 2 h), while w: not b, while w: not (b within 1 s),
+                  while w: collect c;"""
+    tree = thence.compile(text).run({"a": [at(1)], "c": [at(2)]}, until=10**12, trace=True)
+    absences = tree.trace("r", 0).absences
+    assert [absence.conditions for absence in absences] == [(), ("b.end <= b.start + 1 s",)]
+
+
 def test_a_window_before_all_time_begins_with_it() -> None:
     text = "event a(); event b(); r() <- notprecedes(a, b, 1000000 d);"
     absence = thence.compile(text).run({"a": [at(1)]}, trace=True).trace("r", 0).absences[0]

@@ -143,13 +143,10 @@ class _Builder:
 def _conditions(gap: Gap) -> tuple[str, ...]:
     """What would have been true of an absent event beside its time: how long it lasted, and what
     its rule asks of its attributes."""
-    prepared, window = gap.prepared, gap.window
-    use = prepared.uses[window.atom]
-    own = {use.start, use.end}
-    lengths = [c for c in prepared.reduced(window.constraints) if {c.later, c.earlier} == own]
+    conjunct = gap.prepared.conjunct
     return (
-        *(bound(prepared.conjunct, constraint) for constraint in lengths),
-        *(expression(prepared.conjunct, predicate) for predicate in window.predicates),
+        *(bound(conjunct, constraint) for constraint in gap.lengths),
+        *(expression(conjunct, predicate) for predicate in gap.window.predicates),
     )
 
 

@@ -28,6 +28,7 @@ from thence.engine.program import Part
 from thence.engine.project import head_column, interval
 from thence.engine.rows import concat, distinct, row_ids, take
 from thence.engine.state import NEVER
+from thence.logic.bounds import Constraint
 from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Aggregate
 from thence.logic.policy import UNRESTRICTED
@@ -72,14 +73,21 @@ class Gap:
     open: tuple[bool, bool]
 
     @property
-    def identity(self) -> tuple[object, ...]:
-        """Two gaps with one identity say the same."""
-        predicates = self.window.predicates
-        return self.event, predicates, repr(self.values), self.start, self.end, self.open
-
-    @property
     def event(self) -> str:
         return self.prepared.uses[self.window.atom].event
+
+    @property
+    def lengths(self) -> tuple[Constraint, ...]:
+        """How long what was absent would have lasted: bounds between its own two ends."""
+        use = self.prepared.uses[self.window.atom]
+        found = self.prepared.reduced(self.window.constraints)
+        return tuple(c for c in found if {c.later, c.earlier} == {use.start, use.end})
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """Two gaps with one identity say the same."""
+        asked = (self.lengths, self.window.predicates)
+        return self.event, asked, repr(self.values), self.start, self.end, self.open
 
 
 @dataclass(frozen=True, slots=True)
