@@ -16,6 +16,7 @@ from thence.explain import explain
 from thence.io.ingest import read_events
 from thence.lang.heads import column_name_warnings
 from thence.lang.parser import parse_program
+from thence.lang.text import format_program
 from thence.logic.check import check_program
 from thence.model.errors import Diagnostic, InputError, ProgramError
 from thence.model.events import Events
@@ -48,10 +49,17 @@ class Program:
             self._checked = check_program(parse_program(source))
             self._compiled = Compiled(self._checked)
 
-    @property
     def text(self) -> str:
-        """The program's text."""
-        return self.source.text
+        """The program in the rule language, laid out in one agreed way and without comments.
+
+        Compiling the text gives an equal program. What was written is ``program.source.text``.
+
+        >>> print(compile("event a( x INT ); b( x )<-a( x )where(x>1);  -- a remark").text())
+        event a(x int);
+        <BLANKLINE>
+        b(x) <- a(x) where x > 1;
+        """
+        return format_program(self._checked.program)
 
     @property
     def events(self) -> tuple[EventSchema, ...]:
