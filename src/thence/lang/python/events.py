@@ -42,8 +42,7 @@ class Event(Occurrence):
     ...     id: str
     ...     qty: int
     >>> Order("o", qty=3)
-    <thence event o: order(qty=Literal_(const=Const(value=3, type=Type(kind='int', of=None, \
-precision=0, scale=0))))>
+    <thence event o: order(qty=3)>
 
     ``name`` is what the event is called, the class's name if not given; ``within`` is how long
     such an event lasts at most.

@@ -23,6 +23,7 @@ from thence.lang.python.values import (
     call,
     conditions_of,
     micros,
+    shown_value,
     value_of,
 )
 from thence.lang.report import did_you_mean
@@ -74,6 +75,10 @@ class Pattern(Relations, Timers):
     def par(self, other: Pattern) -> Pattern:
         """Both, going on together for some time."""
         return Related("par", self, pattern_of(other, "par"))
+
+    @property
+    def _shown(self) -> str:
+        return "p"
 
     def _related(self, relation: AllenRelation, other: Pattern) -> Pattern:
         return Related(relation, self, pattern_of(other, relation))
@@ -174,6 +179,10 @@ class Tagged(Pattern):
     """A pattern that can have a label."""
 
     tag: Tag = field(default_factory=Tag, kw_only=True)
+
+    @property
+    def _shown(self) -> str:
+        return self.tag.label or "p"
 
     def label(self, name: str) -> Pattern:
         if self.tag.label is not None:
@@ -384,6 +393,10 @@ class Occurrence(Pattern):
         return self._made(self._origin, Tag(name, self._tag.key), dict(self._args))
 
     @property
+    def _shown(self) -> str:
+        return self._tag.label or self._origin.name
+
+    @property
     def duration(self) -> Value:
         if "duration" in self._origin.columns:
             raise BuildError(
@@ -420,7 +433,7 @@ class Occurrence(Pattern):
 
     def __repr__(self) -> str:
         label = "" if self._tag.label is None else f"{self._tag.label}: "
-        given = ", ".join(f"{name}={value!r}" for name, value in self._args)
+        given = ", ".join(f"{name}={shown_value(value)}" for name, value in self._args)
         return f"<thence event {label}{self._origin.name}({given})>"
 
 

@@ -14,7 +14,9 @@ from decimal import Decimal
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from thence.logic.expr import Const
+from thence.lang.python.relations import Relations
+from thence.lang.values_text import format_expr
+from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.model.errors import BuildError, InputError
 from thence.model.instants import instant
 from thence.model.time import parse_duration
@@ -149,25 +151,28 @@ each comparison, and (1 < x) & (x < 5) for 1 < x < 5
         """Two texts joined: ``||`` in the rule language."""
         return call("||", self, other)
 
+    def __repr__(self) -> str:
+        return f"<thence value {shown_value(self)}>"
+
     # Values are compared with == to build conditions, so they can be no keys.
     __hash__ = None  # type: ignore[assignment]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Literal_(Value):
     """A value that is the same for each match."""
 
     const: Const
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Variable(Value):
     """A name that has one value in all of a match. Made by :func:`var`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AttributeOf(Value):
     """An attribute of an event."""
 
@@ -175,7 +180,7 @@ class AttributeOf(Value):
     name: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EndPoint(Value):
     """When an occurrence of a pattern starts or ends."""
 
@@ -183,7 +188,7 @@ class EndPoint(Value):
     which: Literal["start", "end"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Computed(Value):
     """An operator or function of other values."""
 
@@ -218,12 +223,33 @@ _NO_COMPUTING = (
 )
 
 
+def shown_value(value: Value) -> str:
+    """A value as the rule language would write it."""
+    return format_expr(_shown(value))
+
+
+def _shown(value: Value) -> Expr:
+    """A value as an expression to look at, in which occurrences go by label or event."""
+    match value:
+        case Literal_(const):
+            return const
+        case Variable(name):
+            return Var(name)
+        case AttributeOf(owner, name):
+            return Attr(owner._shown, name)
+        case EndPoint(owner, which):
+            return TimeOf(owner._shown, which)
+        case Computed(function, args):
+            return Call(function, tuple(_shown(arg) for arg in args))
+    raise AssertionError(f"no form is known for {type(value).__name__}")
+
+
 def var(name: str) -> Variable:
     """A variable: as an argument of events, it joins them; anywhere else, it is that value.
 
     >>> x = var("x")
-    >>> x
-    Variable(name='x')
+    >>> x + 1
+    <thence value x + 1>
     """
     if not isinstance(name, str) or not name or "\n" in name or name == "_":
         raise BuildError(f"a variable needs a name on one line, other than '_', not {name!r}")
@@ -273,7 +299,7 @@ def literal(given: Any, place: str) -> Value:
 
 
 def _no_value(given: Any, place: str) -> str:
-    if hasattr(given, "where"):  # a pattern
+    if isinstance(given, Relations):
         return (
             f"`{place}` takes values, and this is a pattern: read one of its attributes, such as "
             "a.price, or its times, a.start and a.end"
