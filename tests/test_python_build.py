@@ -3,6 +3,7 @@ wrongly. That everything can be said is in ``test_python_everything.py``."""
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,7 +12,7 @@ import numpy
 import pytest
 
 import thence
-from thence import Event, absent, all_of, any_of, at, collect, derived, event, fn, var
+from thence import Attribute, Event, absent, all_of, any_of, at, collect, derived, event, fn, var
 from thence.lang.parser import parse_program
 from thence.lang.python.program import lower_program
 from thence.model.source import Source
@@ -318,6 +319,22 @@ def test_types_of_attributes() -> None:
     assert parse_program(thence.build(kinds().select("r")).source) == parse_program(Source(text))
 
 
+def test_attributes_that_type_checkers_know_to_be_values() -> None:
+    class Typed(Event, name="order"):
+        id: Attribute[str]
+        product: Attribute[str | None]
+        qty: Attribute[int]
+
+    assert Typed._declared is not None
+    assert Order._declared is not None
+    assert Typed._declared.schema == Order._declared.schema
+
+
+def test_a_copy_of_an_event_is_the_same_event() -> None:
+    assert copy(a) is a
+    assert deepcopy(a) is a
+
+
 def test_attributes_of_a_class_come_after_those_of_its_base() -> None:
     class Express(Order, name="express"):
         courier: str
@@ -363,6 +380,10 @@ MISPLACED = absent(b).inside(a).where(a.price > 1)
         (lambda: Tick(prise=3), "did you mean 'price'"),
         (lambda: Tick(price=None), "null is equal to nothing"),
         (lambda: Tick(3), "a label is a name"),
+        (lambda: Tick >> a, r"make an event of the type first: tick\(\)"),
+        (lambda: Tick | a, r"make an event of the type first: tick\(\)"),
+        (lambda: a.price & a, "read one of its attributes"),
+        (lambda: event("e", {"two\nlines": int}), "are one line"),
         (lambda: a >> Tick, r"make an event of the type first: tick\(\)"),
         (lambda: a >> a.select("d"), r"make an event of the definition first: d\(\)"),
         (lambda: a & (a.price > 1), "a condition goes into where"),

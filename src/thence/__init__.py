@@ -23,6 +23,7 @@ from thence.model.errors import (
 
 if TYPE_CHECKING:
     from thence.lang.python import (
+        Attribute,
         Definition,
         Event,
         Pattern,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Attribute",
     "BuildError",
     "CheckError",
     "Definition",
@@ -92,8 +94,8 @@ __all__ = [
 
 # What programs are made of in Python.
 _PYTHON = (
-    "Definition", "Event", "Pattern", "Value", "absent", "all_of", "any_of", "anyone", "at",
-    "both", "collect", "derived", "event", "fn", "follows", "notfollows", "notprecedes",
+    "Attribute", "Definition", "Event", "Pattern", "Value", "absent", "all_of", "any_of", "anyone",
+    "at", "both", "collect", "derived", "event", "fn", "follows", "notfollows", "notprecedes",
     "precedes", "sequence", "var",
 )  # fmt: skip
 

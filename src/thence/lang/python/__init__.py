@@ -24,11 +24,12 @@ from thence.lang.python.functions import (
     sequence,
 )
 from thence.lang.python.patterns import Definition, Pattern
-from thence.lang.python.values import Aggregated, Value, var
+from thence.lang.python.values import Aggregated, Attribute, Value, var
 
 __all__ = [
     "Absence",
     "Aggregated",
+    "Attribute",
     "Collection",
     "Definition",
     "Derived",

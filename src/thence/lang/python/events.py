@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 from thence.lang import syntax as s
 from thence.lang.parser import parse_syntax
 from thence.lang.python.patterns import Occurrence, Origin, Tag
-from thence.lang.python.values import micros
+from thence.lang.python.values import Attribute as AttributeType
+from thence.lang.python.values import is_line, micros
 from thence.model.errors import BuildError, ParseError
 from thence.model.schema import Attribute, EventSchema
 from thence.model.source import Source
@@ -68,9 +69,10 @@ class Event(Occurrence):
     ) -> None:
         super().__init_subclass__(**others)
         called = cls.__name__ if name is None else name
-        if not called or "\n" in called:
-            raise BuildError(f"the name of an event stands on one line, unlike {called!r}")
         given = _annotated(cls) if attributes is None else attributes
+        for each in (called, *given):
+            if not each or not is_line(each):
+                raise BuildError(f"names of events and attributes are one line, unlike {each!r}")
         schema = EventSchema(
             called,
             tuple(
@@ -109,7 +111,7 @@ class Derived:
     name: str
     columns: tuple[str, ...]
 
-    def __call__(self, label: str | None = None, /, **attributes: Any) -> Any:
+    def __call__(self, label: str | None = None, /, **attributes: Any) -> Occurrence:
         """An occurrence of the derived event, with a label if one is given."""
         return Occurrence._made(Origin(self.name, self.columns), Tag(label), attributes)
 
@@ -158,6 +160,8 @@ def type_of(kind: Any, what: str) -> Type:
         inner = [each for each in get_args(kind) if each is not type(None)]
         if len(inner) == 1:
             return type_of(inner[0], what)
+    if get_origin(kind) is AttributeType:
+        return type_of(get_args(kind)[0], what)
     if get_origin(kind) is list:
         return list_of(type_of(get_args(kind)[0], what))
     found = _PYTHON_TYPES.get(kind) if isinstance(kind, type) else None

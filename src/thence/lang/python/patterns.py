@@ -22,6 +22,7 @@ from thence.lang.python.values import (
     Variable,
     call,
     conditions_of,
+    is_line,
     micros,
     shown_value,
     value_of,
@@ -45,7 +46,7 @@ class Tag:
         label = self.label
         if label is None:
             return
-        if not isinstance(label, str) or not label or label == "_" or "\n" in label:
+        if not isinstance(label, str) or not label or label == "_" or not is_line(label):
             raise BuildError(
                 f"a label is a name on one line, other than '_', not {label!r}; attributes are "
                 "given by name: Order('o', id=x)"
@@ -71,6 +72,17 @@ class Pattern(Relations, Timers):
 
     def __or__(self, other: Pattern) -> Pattern:
         return _row("or", self, other)
+
+    # Only what is no pattern has these tried, and gets told so.
+
+    def __rrshift__(self, other: object) -> Pattern:
+        return pattern_of(other, ">>") >> self
+
+    def __rand__(self, other: object) -> Pattern:
+        return pattern_of(other, "&") & self
+
+    def __ror__(self, other: object) -> Pattern:
+        return pattern_of(other, "|") | self
 
     def par(self, other: Pattern) -> Pattern:
         """Both, going on together for some time."""
@@ -167,7 +179,7 @@ def _preferred(value: Value | Aggregated) -> str | None:
 
 
 def _event_name(name: object) -> str:
-    if not isinstance(name, str) or not name or "\n" in name:
+    if not isinstance(name, str) or not name or not is_line(name):
         raise BuildError(
             f"the name of an event is text on one line, not {name!r}: select('late', id=o.id)"
         )
@@ -387,7 +399,7 @@ class Occurrence(Pattern):
         object.__setattr__(self, "_tag", tag)
         object.__setattr__(self, "_args", args)
 
-    def label(self, name: str) -> Pattern:
+    def label(self, name: str) -> Any:
         if self._tag.label is not None:
             return Renamed(self, tag=Tag(name))
         return self._made(self._origin, Tag(name, self._tag.key), dict(self._args))
@@ -429,6 +441,12 @@ class Occurrence(Pattern):
     def __delattr__(self, name: str) -> NoReturn:
         raise BuildError(f"an event in a pattern is not changed, so '{name}' stays")
 
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     __iter__ = None
 
     def __repr__(self) -> str:
@@ -459,7 +477,7 @@ class Definition:
     pattern: Pattern
     place: Place
 
-    def __call__(self, label: str | None = None, /, **attributes: Any) -> Any:
+    def __call__(self, label: str | None = None, /, **attributes: Any) -> Occurrence:
         """An occurrence of the derived event, with a label if one is given."""
         origin = Origin(self.name, self.columns, definition=self)
         return Occurrence._made(origin, Tag(label), attributes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
 from thence.lang.python.relations import Relations
 from thence.lang.values_text import format_expr
@@ -25,6 +25,7 @@ from thence.model.types import BOOL, DURATION, FLOAT, INT, NULL, STRING, TIMESTA
 if TYPE_CHECKING:
     from thence.lang.python.patterns import Pattern
 
+T = TypeVar("T")
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -172,8 +173,17 @@ class Variable(Value):
     name: str
 
 
+class Attribute(Value, Generic[T]):
+    """An attribute of an event, for declarations: ``qty: Attribute[int]``.
+
+    Means what ``qty: int`` does, and tells editors and type checkers that ``order.qty`` is a value.
+    """
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AttributeOf(Value):
+class AttributeOf(Attribute[Any]):
     """An attribute of an event."""
 
     owner: Pattern
@@ -251,7 +261,7 @@ def var(name: str) -> Variable:
     >>> x + 1
     <thence value x + 1>
     """
-    if not isinstance(name, str) or not name or "\n" in name or name == "_":
+    if not isinstance(name, str) or not name or not is_line(name) or name == "_":
         raise BuildError(f"a variable needs a name on one line, other than '_', not {name!r}")
     return Variable(name)
 
@@ -288,7 +298,7 @@ def literal(given: Any, place: str) -> Value:
             raise BuildError(f"{number} cannot be written in a program; use fn.float('{number}')")
         return Literal_(Const(number, FLOAT))
     if isinstance(given, str):
-        if "\n" in given:
+        if not is_line(given):
             raise BuildError(f"a text in a program stands on one line, and {given!r} has several")
         return Literal_(Const(given, STRING))
     if isinstance(given, timedelta):
@@ -311,6 +321,11 @@ def _no_value(given: Any, place: str) -> str:
             f'that name, write a["{name}"]'
         )
     return f"`{place}` takes values, and a {type(given).__name__} is none: {given!r}"
+
+
+def is_line(text: str) -> bool:
+    """Whether a text can stand in a program, where nothing goes on over the end of a line."""
+    return "\n" not in text and "\r" not in text
 
 
 def _decimal(given: Decimal) -> Value:
