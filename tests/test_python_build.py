@@ -170,6 +170,25 @@ def test_labels_of_patterns_have_times() -> None:
     )
 
 
+def test_timers_have_times() -> None:
+    o = Order("o")
+    w = o.extend("6 h")
+    assert_means(
+        "long(w.end as until) <- o: order, w: extend(o, 6 h), duration(w) > 7 h;",
+        all_of(o, w).where(w.duration > timedelta(hours=7)).select("long", until=w.end),
+    )
+
+
+def test_no_field_of_a_pattern_hides_a_method() -> None:
+    for kind in _kinds(thence.Pattern):
+        fields = set(getattr(kind, "__dataclass_fields__", ()))
+        assert not fields & set(dir(thence.Pattern)), kind
+
+
+def _kinds(kind: type) -> list[type]:
+    return [each for below in kind.__subclasses__() for each in (below, *_kinds(below))]
+
+
 def test_items_about_the_same_events() -> None:
     o, s = Order("o"), Shipped("s")
     done = all_of(o, s, o.before(s), (o & s).within("2 days"))

@@ -229,12 +229,12 @@ class _Lowering:
                 return ops.Not(lower(absent, set(placed)), *outside)
             case Instant(time):
                 return ops.At(time)
-            case Timed(name, of, duration):
-                return timer(name, self._label(of), duration)
+            case Timed(name, of, length):
+                return timer(name, self._label(of), length)
             case Window(operator, left, right, limit):
-                first = lower(left)
-                within = set(placed) if operator in ("notfollows", "notprecedes") else placed
-                return ops.SemanticWindow(operator, first, lower(right, within), limit)
+                about = lower(left)
+                inside = set(placed) if operator in ("notfollows", "notprecedes") else placed
+                return ops.SemanticWindow(operator, about, lower(right, inside), limit)
             case Whichever(parts):
                 return ops.AnyOne(self._branches(parts, placed, shared, depth))
         raise AssertionError(f"no logic is known for {type(pattern).__name__}")

@@ -43,7 +43,7 @@ class Tag:
     key: object = field(default_factory=object)
 
     def __post_init__(self) -> None:
-        label = self.label
+        label: object = self.label
         if label is None:
             return
         if not isinstance(label, str) or not label or label == "_" or not is_line(label):
@@ -248,7 +248,7 @@ class Timed(Tagged):
 
     timer: str
     of: Pattern
-    duration: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

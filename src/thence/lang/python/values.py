@@ -220,7 +220,7 @@ class Aggregated:
     def _refuse(self, *_: object) -> NoReturn:
         raise BuildError(_NO_COMPUTING)
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
     __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __neg__ = _refuse
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = _refuse
@@ -254,16 +254,17 @@ def _shown(value: Value) -> Expr:
     raise AssertionError(f"no form is known for {type(value).__name__}")
 
 
-def var(name: str) -> Variable:
+def var(name: str, /) -> Variable:
     """A variable: as an argument of events, it joins them; anywhere else, it is that value.
 
     >>> x = var("x")
     >>> x + 1
     <thence value x + 1>
     """
-    if not isinstance(name, str) or not name or not is_line(name) or name == "_":
-        raise BuildError(f"a variable needs a name on one line, other than '_', not {name!r}")
-    return Variable(name)
+    given: object = name
+    if not isinstance(given, str) or not given or not is_line(given) or given == "_":
+        raise BuildError(f"a variable needs a name on one line, other than '_', not {given!r}")
+    return Variable(given)
 
 
 def call(function: str, *args: object) -> Computed:
