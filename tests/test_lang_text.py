@@ -136,6 +136,15 @@ def test_a_long_row_is_broken_before_its_operators() -> None:
     ]
 
 
+def test_several_brackets_are_opened_where_one_is_not_enough() -> None:
+    condition = " or ".join(f"y = {n} + x" for n in range(8))
+    body = f"not(a(x, y) where {condition}).[a(x, _) where {condition.replace('y', 'x')}, b(x, _)]"
+    text = format_program(parse_program(Source(f"{EVENTS}p(x) <- {body};")))
+    assert max(map(len, text.splitlines())) <= 100
+    assert "    not(" in text.splitlines()
+    assert "    ).[" in text.splitlines()
+
+
 def test_strings_are_never_broken() -> None:
     long = "a, where (b) " * 10
     text = format_program(parse_program(Source(f"{EVENTS}p <- a(x, y) where '{long}' = 'a';")))

@@ -89,21 +89,23 @@ def _lines(pieces: Sequence[_Piece], indent: str, width: int) -> list[str]:
             for part in parts[1:]:
                 lines.extend(_lines(part, rest, width))
             return lines
-    return _opened(pieces, indent, width)
+    return [line.rstrip() for line in _opened(pieces, indent, width)]
 
 
 def _opened(pieces: Sequence[_Piece], indent: str, width: int) -> list[str]:
-    """The last brackets that hold anything, opened: their inside on lines of its own."""
-    at = max((i for i, p in enumerate(pieces) if isinstance(p, _Brackets) and p.inside), default=-1)
-    if at < 0:
-        return [indent + _flat(pieces).strip()]
+    """The longest brackets opened, their inside on lines of its own; others where that is not
+    enough."""
+    text = indent + _flat(pieces).lstrip()
+    places = [i for i, each in enumerate(pieces) if isinstance(each, _Brackets) and each.inside]
+    if len(text) <= width or not places:
+        return [text]
+    at = max(places, key=lambda place: len(pieces[place].text))
     brackets = pieces[at]
     assert isinstance(brackets, _Brackets)
-    return [
-        f"{indent}{_flat(pieces[:at]).lstrip()}{brackets.left}",
-        *_lines(brackets.inside, indent + _INDENT, width),
-        f"{indent}{brackets.right}{_flat(pieces[at + 1 :]).rstrip()}",
-    ]
+    before = _opened(pieces[:at], indent, width)
+    after = _opened((_Word(brackets.right), *pieces[at + 1 :]), indent, width)
+    inside = _lines(brackets.inside, indent + _INDENT, width)
+    return [*before[:-1], before[-1] + brackets.left, *inside, *after]
 
 
 def _at_commas(pieces: Sequence[_Piece]) -> list[list[_Piece]]:
