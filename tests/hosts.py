@@ -18,6 +18,7 @@ from oracle_values import EPOCH, canonical
 
 import thence
 from thence.lang.parser import parse_program
+from thence.logic.conjunct import is_inner
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 
@@ -34,7 +35,8 @@ def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
     for event in events:
         attributes = dict(zip(schemas[event.type].names, event.values, strict=True))
         given[event.type].append((attributes, event.start, event.end))
-    return meaning(program, given, until)
+    found = meaning(program, given, until)
+    return {name: rows for name, rows in found.items() if not is_inner(name)}
 
 
 def batch(text: str, events: Sequence[Written], until: int | None) -> Results:

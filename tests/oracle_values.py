@@ -90,6 +90,14 @@ def equal(a: Any, b: Any) -> bool | None:
     return bool(a == b) and a is not NAN
 
 
+def identical(a: Any, b: Any) -> bool:
+    """Whether two values are one and the same; never null."""
+    if a is None or b is None:
+        return a is b
+    a, b = together(a, b)
+    return a is b or bool(a == b)
+
+
 def member(x: Any, *items: Any) -> bool | None:
     return either(*(equal(x, item) for item in items))
 
@@ -168,6 +176,7 @@ WITH_NULLS: dict[str, Callable[..., Any]] = {
     "in": member,
     "=": equal,
     "is_null": lambda x: x is None,
+    "is distinct from": lambda a, b: not identical(a, b),
     "coalesce": lambda *args: next(iter(known(*args)), None),
     "nullif": lambda a, b: None if equal(a, b) is True else a,
     "if": choose,

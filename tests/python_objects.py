@@ -135,6 +135,8 @@ class _Objects:
                 return self.value(arg).is_in(*map(self.value, choices))
             case e.Call("like", (arg, like)):
                 return self.value(arg).like(self.value(like))
+            case e.Call("is distinct from", (left, right)):
+                return self.value(left).is_distinct_from(self.value(right))
             case e.Call("||", (left, right)):
                 return self.value(left).concat(self.value(right))
             case e.Call("if", args):

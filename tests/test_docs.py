@@ -30,6 +30,7 @@ from doc_pages import (
 
 import thence
 from thence.cli.main import app, main
+from thence.lang.sql.events import OPERATORS
 from thence.lang.timers import TIMERS
 from thence.lang.words import (
     AGGREGATES,
@@ -43,6 +44,7 @@ from thence.model.schema import RESERVED_ATTRIBUTES
 from thence.model.time import UNITS
 
 LANGUAGE = ROOT / "docs" / "language.md"
+SQL = ROOT / "docs" / "sql.md"
 PYTHON = ROOT / "docs" / "python.md"
 CLI = ROOT / "docs" / "cli.md"
 SPARK = ROOT / "docs" / "spark.md"
@@ -175,6 +177,16 @@ def test_every_operator_between_patterns_is_drawn() -> None:
         for word in re.findall(r"\w+", drawing.pattern)
     }
     assert INFIX | PATTERN_OPERATORS | {"within", "not", "collect", "at"} <= drawn
+
+
+def test_every_operator_of_event_sql_is_listed() -> None:
+    listed = {
+        name.lower()
+        for row in rows(section(SQL, "EVENT"))
+        for usage in code(row[0])
+        for name in re.findall(r"\b[A-Z_]+(?=\()", usage)
+    }
+    assert listed - {"not"} == OPERATORS
 
 
 def test_the_timers_are_listed_as_they_are() -> None:

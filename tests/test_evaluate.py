@@ -247,6 +247,8 @@ def test_conversions(text: str, row: dict[str, Any], expected: Any) -> None:
         ("b is null", [False] * 6 + [True] * 3),
         ("b is not null", [True] * 6 + [False] * 3),
         ("b = c", [True, False, None, False, True, None, None, None, None]),
+        ("b is distinct from c", [False, True, True, True, False, True, True, True, False]),
+        ("b is not distinct from null", [False] * 6 + [True] * 3),
         ("if(b, 1, 2)", [1, 1, 1, 2, 2, 2, 2, 2, 2]),
     ],
 )
@@ -254,6 +256,26 @@ def test_logic_has_three_values(text: str, expected: list[Any]) -> None:
     three = [True, False, None]
     rows = {"b": [b for b in three for _ in three], "c": three * 3}
     assert values(text, **rows) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "expected"),
+    [
+        ("f is distinct from g", {"f": math.nan, "g": math.nan}, False),
+        ("f is distinct from g", {"f": 0.0, "g": -0.0}, False),
+        ("f is distinct from g", {"f": math.nan, "g": None}, True),
+        ("f is distinct from g", {"f": None, "g": None}, False),
+        ("f is distinct from 1", {"f": 1.0}, False),
+        ("m is distinct from i", {"m": Decimal("2.5"), "i": 2}, True),
+        ("m is distinct from i", {"m": Decimal("2"), "i": 2}, False),
+        ("s is distinct from 'a'", {"s": "a"}, False),
+        ("t is distinct from u", {"t": 1, "u": 2}, True),
+        ("l is distinct from l", {"l": [1, None]}, False),
+        ("null is distinct from null", {"i": 1}, False),
+    ],
+)
+def test_identity(text: str, row: dict[str, Any], expected: bool) -> None:
+    assert value(text, **row) is expected
 
 
 @pytest.mark.parametrize(

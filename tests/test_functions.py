@@ -38,6 +38,7 @@ from thence.model.types import INT
         ("d / e", "float"),
         ("d / 2", "duration"),
         ("if(b, i, null)", "int"),
+        ("l is distinct from l", "bool"),
         ("if(b, i, f)", "float"),
         ("null + 1", "null"),
         ("element(l, 1)", "int"),

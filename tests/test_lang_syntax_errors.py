@@ -114,7 +114,6 @@ def test_an_error_points_at_the_text_and_says_what_to_write(
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("CREATE EVENT x AS SELECT * FROM y;", "CREATE EVENT"),
         ("primitive x(y);", "primitive x"),
         ("complex x(y);", "complex x"),
         ("p <- a{2,3};", "{2,3}"),

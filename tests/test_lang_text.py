@@ -32,6 +32,7 @@ from thence.model.types import INT
 
 BODIES = [
     "a(x, _) seq b(x, _) seq c(x, 3) within '1 min' where x is not null and x not in (1, 2)",
+    "a(x, y), x is distinct from y + 1, x is not distinct from y and not (x = y)",
     "a(x, y), x <-5 or x > 3 and not x = 4, y between 1 and 2 or y is null",
     "x > 3 and gate and a(x, _)",
     "a(x, y) where (x > 3, y < 2) where not (x = 1 or y = 2)",

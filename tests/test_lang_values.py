@@ -93,6 +93,8 @@ def test_conditions_have_the_usual_precedence(text: str, grouped: str) -> None:
         ("x <-1", "x < -1"),
         ("x is not null", "not x is null"),
         ("x not in (1, 2)", "not x in (1, 2)"),
+        ("x is not distinct from y", "not x is distinct from y"),
+        ("x IS DISTINCT FROM y + 1", "x is distinct from (y + 1)"),
         ("x not like 'a%'", "not x like 'a%'"),
         ("x between y - 1 and y + 1", "x >= y - 1 and x <= y + 1"),
         ("x not between 1 and 2", "not (x >= 1 and x <= 2)"),
@@ -107,6 +109,7 @@ def test_conditions_that_are_written_differently_and_mean_the_same(text: str, sa
 def test_conditions_become_calls() -> None:
     assert condition("x in (1, 2)") == call("in", X, number(1), number(2))
     assert condition("x is null") == call("is_null", X)
+    assert condition("x is distinct from 2") == call("is distinct from", X, number(2))
     assert condition("-x > 1") == call(">", call("neg", X), number(1))
     assert condition("x like 'a%'") == call("like", X, Const("a%", STRING))
 

@@ -10,7 +10,7 @@ from itertools import count
 from thence.engine.needs import Needs, needs
 from thence.engine.prepared import Prepared
 from thence.logic.check import Checked, invents_values
-from thence.logic.conjunct import INNER, Column, Conjunct, NodeTime
+from thence.logic.conjunct import INNER, Column, Conjunct, NodeTime, is_inner
 from thence.logic.expr import Aggregate, Expr
 from thence.logic.functions import type_of
 from thence.logic.normalise import Normaliser
@@ -76,7 +76,7 @@ class Compiled:
         self.stages: tuple[Stage, ...] = tuple(_stages(checked, self.schemas))
         self.derived: tuple[str, ...] = tuple(e for s in self.stages for e in s.events)
         self.public: tuple[str, ...] = tuple(
-            dict.fromkeys(rule.event for rule in checked.program.rules)
+            dict.fromkeys(rule.event for rule in checked.program.rules if not is_inner(rule.event))
         )
         self.inputs: tuple[str, ...] = tuple(e.name for e in checked.program.events)
 

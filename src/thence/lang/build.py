@@ -9,13 +9,22 @@ from __future__ import annotations
 import math
 from typing import Any, TypeAlias
 
-from lark import Token, Transformer
+from lark import Token
 
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, int_out_of_range, too_deep
+from thence.lang.sql.build import BuildSql
+from thence.lang.tokens import (
+    duration_of,
+    end_of,
+    start_of,
+    string_value,
+    timestamp_of,
+    token_span,
+    unquoted,
+)
 from thence.lang.words import TYPE_ALIASES
 from thence.model.source import Span
-from thence.model.time import UNITS_IN_WORDS, parse_duration, parse_timestamp
 from thence.model.types import (
     BOOL,
     DECIMAL,
@@ -34,31 +43,6 @@ Parts: TypeAlias = list[Any]
 MAX_INT = 2**63 - 1
 
 
-def unquoted(token: Token) -> str:
-    """The identifier that a name token stands for: backquotes taken off."""
-    if token[0] == "`":
-        return token[1:-1].replace("``", "`")
-    return str(token)
-
-
-def string_value(token: Token) -> str:
-    """The text that a string token stands for: quotes taken off, doubled quotes made single."""
-    quote = token[0]
-    return token[1:-1].replace(quote * 2, quote)
-
-
-def token_span(token: Token) -> Span:
-    return Span(_start(token), _end(token))
-
-
-def _start(token: Token) -> int:
-    return token.start_pos or 0
-
-
-def _end(token: Token) -> int:
-    return token.end_pos or 0
-
-
 def _deepest(nodes: Parts) -> int:
     return 1 + max((node.depth for node in nodes), default=0)
 
@@ -66,7 +50,7 @@ def _deepest(nodes: Parts) -> int:
 _LIMITS = frozenset({"DURATION", "STRING", "INT", "FLOAT"})
 
 
-class Build(Transformer[Token, Any]):
+class Build(BuildSql):
     """One method per named piece of ``grammar.lark``; ``parts`` holds what is inside it."""
 
     def start(self, parts: Parts) -> tuple[s.Statement, ...]:
@@ -78,8 +62,8 @@ class Build(Transformer[Token, Any]):
         name = parts[0]
         columns = tuple(part for part in parts if isinstance(part, s.Column))
         limits = [p for p in parts[1:] if isinstance(p, Token) and p.type in _LIMITS]
-        longest = _duration_of(limits[0]) if limits else None
-        return s.EventDecl(unquoted(name), columns, longest, _start(name), _end(name))
+        longest = duration_of(limits[0]) if limits else None
+        return s.EventDecl(unquoted(name), columns, longest, start_of(name), end_of(name))
 
     def rule(self, parts: Parts) -> s.RuleDecl:
         name, semicolon = parts[0], parts[-1]
@@ -94,15 +78,15 @@ class Build(Transformer[Token, Any]):
             unquoted(name),
             tuple(part for part in parts[1:arrow] if isinstance(part, s.Term)),
             items,
-            _start(name),
-            _end(name),
-            _end(before),
-            _end(semicolon),
+            start_of(name),
+            end_of(name),
+            end_of(before),
+            end_of(semicolon),
         )
 
     def column(self, parts: Parts) -> s.Column:
         word, kind = parts
-        return s.Column(unquoted(word), kind[0], _start(word), _end(word))
+        return s.Column(unquoted(word), kind[0], start_of(word), end_of(word))
 
     def plain_type(self, parts: Parts) -> tuple[Type, int]:
         kind = _kind(parts[0])
@@ -116,7 +100,7 @@ class Build(Transformer[Token, Any]):
 
     def sized_type(self, parts: Parts) -> tuple[Type, int]:
         name, numbers = parts[0], [p for p in parts if p.type == "INT"]
-        span = Span(_start(name), _end(parts[-1]))
+        span = Span(start_of(name), end_of(parts[-1]))
         kind = _kind(name)
         if kind == "string":
             return STRING, 1
@@ -134,7 +118,7 @@ class Build(Transformer[Token, Any]):
 
     def list_type(self, parts: Parts) -> tuple[Type, int]:
         name, _, (element, depth), end = parts
-        span = Span(_start(name), _end(end))
+        span = Span(start_of(name), end_of(end))
         if name.lower() != "list":
             raise SyntaxProblem(span, f"{name} takes no type of elements", "write list<…>")
         if depth >= s.MAX_DEPTH:
@@ -146,7 +130,7 @@ class Build(Transformer[Token, Any]):
         check_depth(value)
         if len(parts) == 1:
             return s.Term(value, None, value.start, value.end)
-        return s.Term(value, unquoted(parts[1]), value.start, _end(parts[1]))
+        return s.Term(value, unquoted(parts[1]), value.start, end_of(parts[1]))
 
     # -- items and suffixes
 
@@ -167,19 +151,19 @@ class Build(Transformer[Token, Any]):
             )
         return s.WhileItem(
             unquoted(window),
-            _start(window),
-            _end(window),
+            start_of(window),
+            end_of(window),
             "not" if mode.type == "NOT" else "collect",
             target,
-            _start(word),
+            start_of(word),
             target.end,
             target.depth + 1,
         )
 
     def within(self, parts: Parts) -> s.WithinSuffix:
         base, token = parts
-        limit = _duration_of(token)
-        return s.WithinSuffix(base, limit, base.start, _end(token), base.depth + 1)
+        limit = duration_of(token)
+        return s.WithinSuffix(base, limit, base.start, end_of(token), base.depth + 1)
 
     def where(self, parts: Parts) -> s.WhereSuffix:
         base, condition = parts
@@ -219,76 +203,85 @@ class Build(Transformer[Token, Any]):
 
     def prefix(self, parts: Parts) -> s.Op:
         token = parts[0]
-        return s.Op("prefix", token.lower(), _start(token), _end(token))
+        return s.Op("prefix", token.lower(), start_of(token), end_of(token))
 
     def infix(self, parts: Parts) -> s.Op:
         token = parts[0]
         text = _SPELLINGS.get(token) or token.lower()
-        return s.Op("infix", text, _start(token), _end(token))
+        return s.Op("infix", text, start_of(token), end_of(token))
 
     def not_infix(self, parts: Parts) -> s.Op:
         word, token = parts
-        return s.Op("infix", f"not {token.lower()}", _start(word), _end(token))
+        return s.Op("infix", f"not {token.lower()}", start_of(word), end_of(token))
 
     def is_null(self, parts: Parts) -> s.Op:
         text = "is null" if len(parts) == 2 else "is not null"
-        return s.Op("postfix", text, _start(parts[0]), _end(parts[-1]))
+        return s.Op("postfix", text, start_of(parts[0]), end_of(parts[-1]))
+
+    def distinct_from(self, parts: Parts) -> s.Op:
+        text = "is distinct from" if len(parts) == 3 else "is not distinct from"
+        return s.Op("infix", text, start_of(parts[0]), end_of(parts[-1]))
 
     def in_list(self, parts: Parts) -> s.Op:
         items = parts[2:-1]
-        start, end = _start(parts[0]), _end(parts[-1])
+        start, end = start_of(parts[0]), end_of(parts[-1])
         return s.Op("postfix", "in", start, end, tuple(items), _deepest(items))
 
     def not_in_list(self, parts: Parts) -> s.Op:
-        return self.in_list(parts[1:])._replace(text="not in", start=_start(parts[0]))
+        return self.in_list(parts[1:])._replace(text="not in", start=start_of(parts[0]))
 
     # -- operands
 
     def name(self, parts: Parts) -> s.Name | s.Anything:
         token = parts[0]
         if token == "_":
-            return s.Anything(_start(token), _end(token))
-        return s.Name(unquoted(token), _start(token), _end(token))
+            return s.Anything(start_of(token), end_of(token))
+        return s.Name(unquoted(token), start_of(token), end_of(token))
 
     def dotted(self, parts: Parts) -> s.Dotted:
         label, attribute = parts
         return s.Dotted(
-            unquoted(label), unquoted(attribute), _end(label), _start(label), _end(attribute)
+            unquoted(label), unquoted(attribute), end_of(label), start_of(label), end_of(attribute)
         )
 
     def apply(self, parts: Parts) -> s.Apply:
         name, args = parts[0], parts[2:-1]
         return s.Apply(
-            unquoted(name), tuple(args), _end(name), _start(name), _end(parts[-1]), _deepest(args)
+            unquoted(name),
+            tuple(args),
+            end_of(name),
+            start_of(name),
+            end_of(parts[-1]),
+            _deepest(args),
         )
 
     def star(self, parts: Parts) -> s.Star:
-        return s.Star(_start(parts[0]), _end(parts[0]))
+        return s.Star(start_of(parts[0]), end_of(parts[0]))
 
     def distinct(self, parts: Parts) -> s.Distinct:
         word, value = parts
-        return s.Distinct(value, _start(word), value.end, value.depth + 1)
+        return s.Distinct(value, start_of(word), value.end, value.depth + 1)
 
     def labelled(self, parts: Parts) -> s.Labelled:
         label, target = parts
         return s.Labelled(
-            unquoted(label), target, _end(label), _start(label), target.end, target.depth + 1
+            unquoted(label), target, end_of(label), start_of(label), target.end, target.depth + 1
         )
 
     def labelled_not(self, parts: Parts) -> s.Labelled:
         label, word, delimited = parts
-        return self.labelled([label, _between(_start(word), delimited)])
+        return self.labelled([label, _between(start_of(word), delimited)])
 
     def paren(self, parts: Parts) -> s.Paren:
         items = parts[1:-1]
-        return s.Paren(tuple(items), _start(parts[0]), _end(parts[-1]), _deepest(items))
+        return s.Paren(tuple(items), start_of(parts[0]), end_of(parts[-1]), _deepest(items))
 
     def delimited(self, parts: Parts) -> _Delimited:
         return _Delimited(parts)
 
     def group(self, parts: Parts) -> s.Group:
-        members = tuple(s.Name(unquoted(t), _start(t), _end(t)) for t in parts[1:-1])
-        return s.Group(members, _start(parts[0]), _end(parts[-1]))
+        members = tuple(s.Name(unquoted(t), start_of(t), end_of(t)) for t in parts[1:-1])
+        return s.Group(members, start_of(parts[0]), end_of(parts[-1]))
 
     def instant(self, parts: Parts) -> s.Instant:
         if len(parts) == 3 and parts[1].lower() != "timestamp":
@@ -296,17 +289,17 @@ class Build(Transformer[Token, Any]):
                 token_span(parts[1]), "`at` needs a time", "write at '2026-01-01T06:00:00Z'"
             )
         token = parts[-1]
-        return s.Instant(_timestamp_of(token), _start(parts[0]), _end(token))
+        return s.Instant(timestamp_of(token), start_of(parts[0]), end_of(token))
 
     # -- literals
 
     def typed_literal(self, parts: Parts) -> s.Literal_:
         name, token = parts
-        start, end = _start(name), _end(token)
+        start, end = start_of(name), end_of(token)
         if name.lower() == "timestamp":
-            return s.Literal_(_timestamp_of(token), TIMESTAMP, start, end)
+            return s.Literal_(timestamp_of(token), TIMESTAMP, start, end)
         if name.lower() in ("duration", "interval"):
-            return s.Literal_(_duration_of(token), DURATION, start, end)
+            return s.Literal_(duration_of(token), DURATION, start, end)
         raise SyntaxProblem(
             token_span(token),
             f"a string cannot follow '{name}'",
@@ -319,31 +312,31 @@ class Build(Transformer[Token, Any]):
         value = int(token) if len(token.lstrip("0")) <= 19 else MAX_INT + 2
         if value > MAX_INT + 1:
             raise int_out_of_range(token_span(token))
-        return s.Literal_(value, INT, _start(token), _end(token))
+        return s.Literal_(value, INT, start_of(token), end_of(token))
 
     def floating(self, parts: Parts) -> s.Literal_:
         token = parts[0]
         value = float(token)
         if math.isinf(value):
             raise SyntaxProblem(token_span(token), "this number is too large for a float")
-        return s.Literal_(value, FLOAT, _start(token), _end(token))
+        return s.Literal_(value, FLOAT, start_of(token), end_of(token))
 
     def duration(self, parts: Parts) -> s.Literal_:
         token = parts[0]
-        return s.Literal_(_duration_of(token), DURATION, _start(token), _end(token))
+        return s.Literal_(duration_of(token), DURATION, start_of(token), end_of(token))
 
     def string(self, parts: Parts) -> s.Literal_:
         token = parts[0]
-        return s.Literal_(string_value(token), STRING, _start(token), _end(token))
+        return s.Literal_(string_value(token), STRING, start_of(token), end_of(token))
 
     def true(self, parts: Parts) -> s.Literal_:
-        return s.Literal_(True, BOOL, _start(parts[0]), _end(parts[0]))
+        return s.Literal_(True, BOOL, start_of(parts[0]), end_of(parts[0]))
 
     def false(self, parts: Parts) -> s.Literal_:
-        return s.Literal_(False, BOOL, _start(parts[0]), _end(parts[0]))
+        return s.Literal_(False, BOOL, start_of(parts[0]), end_of(parts[0]))
 
     def null(self, parts: Parts) -> s.Literal_:
-        return s.Literal_(None, NULL, _start(parts[0]), _end(parts[0]))
+        return s.Literal_(None, NULL, start_of(parts[0]), end_of(parts[0]))
 
 
 _SPELLINGS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
@@ -354,7 +347,7 @@ class _Delimited:
 
     def __init__(self, parts: Parts) -> None:
         self.absent, self.first, self.last, end = parts
-        self.start, self.end = self.absent.start, _end(end)
+        self.start, self.end = self.absent.start, end_of(end)
         self.depth = _deepest([self.absent, self.first, self.last])
 
 
@@ -379,24 +372,3 @@ def _kind(token: Token) -> Kind:
 
 def _small(token: Token) -> int:
     return int(token) if len(token) <= 4 else 9999
-
-
-def _duration_of(token: Token) -> int:
-    if token.type in ("INT", "FLOAT"):
-        raise SyntaxProblem(
-            token_span(token),
-            f"{token} has no unit of time",
-            f"write for example {token} s; units are {UNITS_IN_WORDS}",
-        )
-    text = string_value(token) if token.type == "STRING" else str(token)
-    try:
-        return parse_duration(text)
-    except ValueError as problem:
-        raise SyntaxProblem(token_span(token), str(problem)) from None
-
-
-def _timestamp_of(token: Token) -> int:
-    try:
-        return parse_timestamp(string_value(token))
-    except ValueError as problem:
-        raise SyntaxProblem(token_span(token), str(problem)) from None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from thence.lang import syntax as s
 from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var
 from thence.logic.ops import HeadTerm, LogicProgram
 from thence.model.errors import Diagnostic, diagnose
@@ -52,6 +53,28 @@ def column_names(terms: Sequence[tuple[str | None, str | None]]) -> tuple[str, .
             names[at] = name
             taken.add(name)
     return tuple(name for name in names if name is not None)
+
+
+def written_names(terms: Sequence[s.Term]) -> tuple[str, ...]:
+    """The columns of a head as it is written, before anything is resolved."""
+    pairs: list[tuple[str | None, str | None]] = []
+    aliases: set[str] = set()
+    for term in terms:
+        alias = term.alias
+        if alias is not None and (alias in RESERVED_ATTRIBUTES or alias in aliases):
+            alias = None
+        elif alias is not None:
+            aliases.add(alias)
+        pairs.append((alias, suggested_name(term.value)))
+    return column_names(pairs)
+
+
+def suggested_name(node: s.Node) -> str | None:
+    """The name that a term suggests by itself, as it is written."""
+    node = s.strip(node)
+    if isinstance(node, s.Name):
+        return node.text
+    return node.attribute if isinstance(node, s.Dotted) else None
 
 
 def column_name_warnings(program: LogicProgram) -> tuple[Diagnostic, ...]:

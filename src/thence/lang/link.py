@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thence.lang import syntax as s
-from thence.lang.heads import column_names
+from thence.lang.heads import written_names
 from thence.lang.problem import too_deep
 from thence.lang.report import Report
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, Scope, scope_of, timer_cycle
+from thence.lang.sql.lower import lower
+from thence.lang.sql.syntax import CreateEvent
 from thence.lang.timers import TIMERS
 from thence.lang.values import Values
 from thence.lang.words import AGGREGATES, NOT_YET, PATTERN_OPERATORS
+from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
 from thence.model.schema import RESERVED_ATTRIBUTES, Attribute, EventSchema
@@ -21,11 +24,13 @@ from thence.model.source import Source, Span
 _OPERATORS = PATTERN_OPERATORS | AGGREGATES | NOT_YET | frozenset(TIMERS)
 
 
-def link(statements: Sequence[s.Statement], source: Source) -> LogicProgram:
+def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> LogicProgram:
     """The logic program of parsed statements. Raises CheckError with every error found."""
     report = Report(source)
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
-    rules = [st for st in statements if isinstance(st, s.RuleDecl)]
+    for statement in statements:
+        _check_is_public(statement, report)
+    rules = lower(statements, report)
     schemas = _schemas(declared, report)
     events = {name: EventInfo(name, schema.names, str(schema)) for name, schema in schemas.items()}
     for rule in rules:
@@ -77,6 +82,19 @@ def _check_event_name(name: str, span: Span, report: Report) -> None:
         report.error(span, "an event cannot be called '_': that stands for anything")
 
 
+def _check_is_public(statement: s.Statement | CreateEvent, report: Report) -> None:
+    """Refuse names that patterns inside others are given. (Those of queries inside others can be
+    written, so that a program that is printed as rules can be read again.)"""
+    if is_inner(statement.name) and statement.name[1:].isdigit():
+        start = statement.start if isinstance(statement, s.RuleDecl) else statement.name_start
+        report.error(
+            Span(start, statement.name_end),
+            f"an event cannot be called '{statement.name}': that name stands for a pattern inside "
+            "another",
+            "begin it with something else than #",
+        )
+
+
 def _declare_head(
     rule: s.RuleDecl,
     schemas: dict[str, EventSchema],
@@ -115,7 +133,6 @@ def _declare_head(
 
 def _named(rule: s.RuleDecl, report: Report) -> tuple[str, ...]:
     """The columns of a head; a name asked for with ``as`` must be free."""
-    pairs: list[tuple[str | None, str | None]] = []
     aliases: set[str] = set()
     for term in rule.terms:
         alias = term.alias
@@ -124,18 +141,9 @@ def _named(rule: s.RuleDecl, report: Report) -> tuple[str, ...]:
             report.error(
                 s.span_of(term), f"a column cannot be called '{alias}': {why}", "choose another"
             )
-            alias = None
         elif alias is not None:
             aliases.add(alias)
-        pairs.append((alias, _suggested(term.value)))
-    return column_names(pairs)
-
-
-def _suggested(node: s.Node) -> str | None:
-    node = s.strip(node)
-    if isinstance(node, s.Name):
-        return node.text
-    return node.attribute if isinstance(node, s.Dotted) else None
+    return written_names(rule.terms)
 
 
 def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rule:

@@ -8,6 +8,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from thence.lang.problem import SyntaxProblem
+from thence.lang.sql.build import is_later, not_yet
 from thence.lang.words import INFIX, RESERVED
 from thence.model.source import Source, Span
 from thence.model.time import UNITS_IN_WORDS
@@ -15,8 +16,8 @@ from thence.model.time import UNITS_IN_WORDS
 _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 _AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
+_BEGINNINGS = {"NAME", "WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {
-    "create": "event SQL (`CREATE EVENT … AS SELECT …`)",
     "primitive": "the declaration `primitive`",
     "complex": "the declaration `complex`",
 }
@@ -67,6 +68,8 @@ def explain(unexpected: UnexpectedInput, source: Source, grammar: Lark) -> Synta
         return _character(unexpected, source)
     assert isinstance(unexpected, UnexpectedToken)
     token = unexpected.token
+    if token.type == "BANG":
+        return SyntaxProblem(_span(token), "unexpected character '!'", _CHARACTERS["!"])
     if token.type == "$END":
         at = len(source.text.rstrip())
         span, text = Span(max(0, at - 1), at), "the end of the text"
@@ -131,6 +134,50 @@ def _other_language(place: _Place) -> SyntaxProblem | None:
     return SyntaxProblem(_span(word).to(place.span), f"{what} is not part of this version")
 
 
+def _other_sql(place: _Place) -> SyntaxProblem | None:
+    """Clauses that SQL has and event SQL has not, or not there."""
+    if not place.before or place.before[0].type != "CREATE":
+        return None
+    previous = place.before[-1]
+    if previous.type == "LATER" or is_later(previous, place.text):
+        return not_yet(previous)
+    if previous.type == "FROM" and place.before[-2].type == "SELECT":
+        return SyntaxProblem(_span(previous), "nothing is selected", "write SELECT * FROM …")
+    if previous.type == "SELECT" and "INFIX" in place.expected:  # it was read as a name
+        return SyntaxProblem(
+            _span(previous),
+            "a query cannot stand here",
+            "a query stands in FROM or WITH: FROM (SELECT …) a",
+        )
+    if place.kind == "LSQB" and previous.type in ("NAME", "RPAR"):
+        return SyntaxProblem(
+            place.span,
+            "sliding windows (`[RANGE BY …]`) are not part of event SQL in this version",
+            "a window that an event opens: EVENT FOLLOWS(a, b, '1 min'), EVENT BETWEEN(a, b)",
+        )
+    early = {"_EVENT": "EVENT", "_PARTITION": "PARTITION BY"}.get(place.kind)
+    if early is not None and any(t.type in ("_WHERE", "_WITHIN") for t in place.before):
+        return SyntaxProblem(
+            place.span,
+            f"{early} comes before WHERE and WITHIN",
+            "write SELECT … FROM … PARTITION BY … EVENT … WHERE …",
+        )
+    return None
+
+
+def _create(place: _Place) -> SyntaxProblem | None:
+    """``CREATE`` that no ``EVENT`` follows is read as a name."""
+    if len(place.before) != 1 or place.before[0].lower() != "create":
+        return None
+    if place.kind in ("ARROW", "LPAR"):
+        return None
+    return SyntaxProblem(
+        _span(place.before[0]).to(place.span),
+        f"CREATE {place.text.upper()} is not part of the language",
+        "write CREATE EVENT name AS SELECT …",
+    )
+
+
 def _repetition(place: _Place) -> SyntaxProblem | None:
     previous = place.previous
     if previous is None:
@@ -165,7 +212,7 @@ def _missing_semicolon(place: _Place) -> SyntaxProblem | None:
         return None
     between = place.source.text[previous.end_pos or 0 : place.span.start]
     at_end = place.kind == "$END"
-    if not at_end and ("\n" not in between or place.kind not in ("NAME", "WORD", "_EVENT")):
+    if not at_end and ("\n" not in between or place.kind not in _BEGINNINGS):
         return None
     end = previous.end_pos or 0
     return SyntaxProblem(
@@ -242,6 +289,8 @@ def _comment(place: _Place) -> SyntaxProblem | None:
 
 _LOOKS = (
     _other_language,
+    _other_sql,
+    _create,
     _comment,
     _repetition,
     _unit,
@@ -281,6 +330,9 @@ _WORDS = {
     "_WITHIN": "`within`",
     "_WHERE": "`where`",
     "SEMI": "`;`",
+    "CREATE": "`CREATE EVENT`",
+    "SELECT": "`SELECT`",
+    "FROM": "`FROM`",
 }
 _OPERATORS = {"INFIX", "COMPARE", "PLUS", "MINUS", "STAR", "TIMES", "CONCAT"}
 

@@ -13,6 +13,7 @@ from thence.lang.build import Build
 from thence.lang.link import link
 from thence.lang.messages import explain
 from thence.lang.problem import SyntaxProblem
+from thence.lang.sql.syntax import CreateEvent
 from thence.logic.ops import LogicProgram
 from thence.model.errors import ParseError, diagnose
 from thence.model.source import Source
@@ -31,10 +32,10 @@ def grammar() -> Lark:
     )
 
 
-def parse_syntax(source: Source) -> tuple[s.Statement, ...]:
+def parse_syntax(source: Source) -> tuple[s.Statement | CreateEvent, ...]:
     """The statements of a program as written, names not yet resolved. Raises ParseError."""
     try:
-        statements: tuple[s.Statement, ...] = grammar().parse(source.text)  # type: ignore[assignment]
+        statements: tuple[s.Statement | CreateEvent, ...] = grammar().parse(source.text)  # type: ignore[assignment]
     except UnexpectedInput as unexpected:
         problem = explain(unexpected, source, grammar())
     except SyntaxProblem as found:

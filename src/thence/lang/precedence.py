@@ -21,9 +21,13 @@ _INFIX: dict[str, int] = {
     "or": _OR, "and": _AND,
     "=": _COMPARE, "!=": _COMPARE, "<": _COMPARE, "<=": _COMPARE, ">": _COMPARE, ">=": _COMPARE,
     "like": _COMPARE, "not like": _COMPARE, "between": _COMPARE, "not between": _COMPARE,
+    "is distinct from": _COMPARE, "is not distinct from": _COMPARE,
     "||": _CONCAT, "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY, "%": _MULTIPLY,
 }  # fmt: skip
-_FLIPPED: dict[str, str] = {"not like": "like", "not between": "between", "not in": "in"}
+_FLIPPED: dict[str, str] = {
+    "not like": "like", "not between": "between", "not in": "in",
+    "is not distinct from": "is distinct from",
+}  # fmt: skip
 
 Junction = Literal["and", "or"]
 _LONG = 32

@@ -11,9 +11,14 @@ from thence.model.time import format_duration, format_timestamp
 _OR, _AND, _NOT, _COMPARE, _CONCAT, _ADD, _MULTIPLY, _SIGN, _OPERAND = range(1, 10)
 _LEVELS: dict[str, int] = {
     "=": _COMPARE, "!=": _COMPARE, "<": _COMPARE, "<=": _COMPARE, ">": _COMPARE, ">=": _COMPARE,
-    "like": _COMPARE, "||": _CONCAT, "+": _ADD, "-": _ADD, "*": _MULTIPLY, "/": _MULTIPLY,
-    "%": _MULTIPLY,
+    "like": _COMPARE, "is distinct from": _COMPARE, "||": _CONCAT, "+": _ADD, "-": _ADD,
+    "*": _MULTIPLY, "/": _MULTIPLY, "%": _MULTIPLY,
 }  # fmt: skip
+_WITH_NOT: dict[str, str] = {
+    "is_null": "is not null", "in": "not in", "like": "not like",
+    "is distinct from": "is not distinct from",
+}  # fmt: skip
+"""Functions whose opposite has a form of its own."""
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -80,13 +85,13 @@ def _call(call: Call) -> tuple[str, int]:
 
 
 def _negation(arg: Expr) -> tuple[str, int]:
-    if isinstance(arg, Call) and arg.function in ("is_null", "in", "like"):
+    if isinstance(arg, Call) and arg.function in _WITH_NOT:
         left = _at_level(arg.args[0], _CONCAT)
         if arg.function == "is_null":
             return f"{left} is not null", _COMPARE
         if arg.function == "in":
             return f"{left} not in {_listed(arg.args[1:])}", _COMPARE
-        return f"{left} not like {_at_level(arg.args[1], _CONCAT)}", _COMPARE
+        return f"{left} {_WITH_NOT[arg.function]} {_at_level(arg.args[1], _CONCAT)}", _COMPARE
     return f"not {_at_level(arg, _NOT)}", _NOT
 
 

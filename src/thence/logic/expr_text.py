@@ -5,7 +5,7 @@ from __future__ import annotations
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.model.time import format_duration, format_timestamp
 
-_WORDS = {"and", "or", "like"}
+_WORDS = {"and", "or", "like", "is distinct from"}
 _LONGEST = 60
 
 

@@ -190,6 +190,7 @@ def _table() -> dict[str, Function]:
         Function("or", "a or b", 2, None, sig.fixed("or", [b], b, rest=True)),
         Function("not", "not a", 1, 1, sig.fixed("not", [b], b)),
         Function("is_null", "a is null", 1, 1, lambda types: BOOL),
+        Function("is distinct from", "a is distinct from b", 2, 2, sig.distinct),
         Function("in", "a in (b, c)", 2, None, sig.compare("in", ordered=False)),
         Function("like", "a like 'b%'", 2, 2, sig.fixed("like", [s, s], b)),
         Function("abs", "abs(x)", 1, 1, sig.same("abs", sig.SIZED)),

@@ -176,6 +176,12 @@ def compare(name: str, ordered: bool) -> Signature:
     return result
 
 
+def distinct(types: Types) -> Type:
+    """Identity is defined for values of every kind, lists included."""
+    common("is distinct from", types)
+    return BOOL
+
+
 def extreme(name: str) -> Signature:
     return lambda types: _comparable(name, types, ordered=True)
 

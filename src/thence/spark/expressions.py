@@ -244,6 +244,20 @@ def _in(call: Call, row: Row) -> Truth | None:
     return _turned(_joined([_turned(_compared("=", value, item)) for item in known]))
 
 
+def _distinct(call: Call, row: Row) -> Truth | None:
+    """Identity, of anything but floats, whose zeros a source of data may tell apart."""
+    left, right = (row.value(arg) for arg in call.args)
+    if left is None or right is None or FLOAT in (left.type, right.type):
+        return None
+    if NULL in (left.type, right.type):
+        return _turned(_is_null(Call("is_null", call.args[:: -1 if left.type == NULL else 1]), row))
+    columns = _same_form(left, right)
+    if columns is None:
+        return None
+    same = columns[0].eqNullSafe(columns[1])
+    return Truth(~same, same, any_of(left, right))
+
+
 def _is_null(call: Call, row: Row) -> Truth | None:
     value = row.value(call.args[0])
     if value is None:
@@ -299,6 +313,7 @@ _CONDITIONS: dict[str, Callable[[Call, Row], Truth | None]] = {
     **dict.fromkeys(_OPERATORS, _comparison),
     "in": _in,
     "is_null": _is_null,
+    "is distinct from": _distinct,
     "starts_with": _affix(lambda column, part: column.startswith(part)),
     "ends_with": _affix(lambda column, part: column.endswith(part)),
     "like": _like,
@@ -310,6 +325,7 @@ _CONDITIONS: dict[str, Callable[[Call, Row], Truth | None]] = {
 _TOTAL = frozenset(
     {
         *("=", "!=", "<", "<=", ">", ">=", "and", "or", "not", "is_null", "in", "like"),
+        "is distinct from",
         *("starts_with", "ends_with", "lower", "upper", "trim", "ltrim", "rtrim", "length"),
         *("||", "concat", "replace", "coalesce", "nullif", "if", "greatest", "least", "size"),
         *("element", "sqrt", "exp", "ln", "log10"),

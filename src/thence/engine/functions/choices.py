@@ -14,6 +14,7 @@ from thence.engine.functions.values import (
     INSTANT_ID,
     INT64,
     LENGTH_ID,
+    LIST_ID,
     NULL_ID,
     Kernel,
     Value,
@@ -26,6 +27,7 @@ from thence.engine.functions.values import (
     length_of,
     strict,
 )
+from thence.engine.keys import identity_codes
 
 _UNKNOWN = pa.scalar(None, BOOLEAN)
 _SHORT_LIST = 4
@@ -86,6 +88,31 @@ def _in(value: Value, *items: Value) -> Value:
     if len(known) < len(items):
         return pc.if_else(found, found, _UNKNOWN)
     return pc.if_else(pc.is_valid(value), found, _UNKNOWN)
+
+
+def _distinct(left: Value, right: Value) -> Value:
+    """Whether two values are not identical: null is null, NaN is NaN, and -0.0 is 0.0."""
+    if left.type.id == NULL_ID or right.type.id == NULL_ID:
+        return pc.is_valid(right if left.type.id == NULL_ID else left)
+    if LIST_ID in (left.type.id, right.type.id):
+        return _distinct_lists(left, right)
+    if left.type != right.type:
+        left, right = comparable(left, right)
+    same = pc.fill_null(pc.equal(left, right), False)
+    if left.type.id == FLOAT_ID:
+        same = pc.or_(same, pc.fill_null(pc.and_(pc.is_nan(left), pc.is_nan(right)), False))
+    same = pc.or_(same, pc.and_(pc.is_null(left), pc.is_null(right)))
+    return pc.invert(same)
+
+
+def _distinct_lists(left: Value, right: Value) -> Value:
+    left, right = aligned((left, right))
+    rows = length_of((left, right))
+    columns = [broadcast(value, 1 if rows is None else rows) for value in (left, right)]
+    codes, _ = identity_codes(pa.concat_arrays(columns))
+    one, two = np.split(codes, 2)
+    found = pa.array(one != two)
+    return found[0] if rows is None else found
 
 
 def _if(condition: Value, then: Value, otherwise: Value) -> Value:
@@ -149,6 +176,7 @@ CHOICES: dict[str, Kernel] = {
     "or": _any,
     "not": strict(_not, BOOLEAN),
     "is_null": compute("is_null"),
+    "is distinct from": _distinct,
     "in": _in,
     "coalesce": _coalesce,
     "nullif": _nullif,

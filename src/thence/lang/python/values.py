@@ -73,6 +73,14 @@ each comparison, and (1 < x) & (x < 5) for 1 < x < 5
         """Whether there is a value."""
         return ~self.is_null()
 
+    def is_distinct_from(self, other: object) -> Value:
+        """Whether two values differ, where null is equal to null and NaN to NaN."""
+        return call("is distinct from", self, other)
+
+    def is_not_distinct_from(self, other: object) -> Value:
+        """Whether two values are the same, where null is equal to null and NaN to NaN."""
+        return ~self.is_distinct_from(other)
+
     def is_in(self, *choices: object) -> Value:
         """Whether the value is one of those given, one by one or as a list."""
         listed = choices[0] if len(choices) == 1 and isinstance(choices[0], (list, tuple)) else None

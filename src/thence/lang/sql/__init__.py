@@ -1,0 +1,1 @@
+"""Event SQL: queries as statements of the language, turned into rules before names are resolved."""

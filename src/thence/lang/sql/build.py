@@ -1,0 +1,275 @@
+"""From the parser's reductions to the tree of event SQL; a part of the one builder."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from lark import Token, Transformer
+
+from thence.lang import syntax as s
+from thence.lang.problem import SyntaxProblem, check_depth, too_deep
+from thence.lang.sql import syntax as q
+from thence.lang.tokens import duration_of, end_of, start_of, token_span, unquoted
+from thence.lang.words import NOT_YET
+from thence.model.source import Span
+
+Parts: TypeAlias = list[Any]
+_ROWS = frozenset({"seq", "and", "or"})
+_LATER = {
+    "group": "GROUP BY", "order": "ORDER BY", "range": "RANGE BY", "slide": "SLIDE BY",
+    "inner": "JOIN", "left": "JOIN", "right": "JOIN", "full": "JOIN", "cross": "JOIN",
+    "natural": "JOIN",
+}  # fmt: skip
+_INSTEAD = {
+    "JOIN": "list the streams in FROM, and say in EVENT how their events relate",
+    "UNION": "write several CREATE EVENT statements with one name, or EVENT ANYONE(a, b)",
+    "ORDER BY": "results are sorted by their start",
+}
+
+
+_SECOND_WORDS = {"by", "join", "outer"}
+
+
+def is_later(word: Token, following: str) -> bool:
+    """Whether two words begin a clause of SQL that event SQL does not have."""
+    if word.lower() == "limit":
+        return following.isdigit()
+    return word.lower() in _LATER and following.lower() in _SECOND_WORDS
+
+
+def not_yet(word: Token) -> SyntaxProblem:
+    """The refusal of a clause of SQL that event SQL does not have."""
+    name = _LATER.get(word.lower(), word.upper())
+    return SyntaxProblem(
+        token_span(word),
+        f"{name} is not part of event SQL in this version",
+        _INSTEAD.get(name),
+    )
+
+
+class BuildSql(Transformer[Token, Any]):
+    """One method per named piece of event SQL in ``grammar.lark``."""
+
+    def create_event(self, parts: Parts) -> q.CreateEvent:
+        create, name, query, semicolon = parts
+        return q.CreateEvent(
+            unquoted(name),
+            query,
+            start_of(create),
+            start_of(name),
+            end_of(name),
+            end_of(semicolon),
+        )
+
+    def with_query(self, parts: Parts) -> q.WithQuery:
+        word, *named, query = parts
+        depth = _depth([*named, query], Span(start_of(word), query.end))
+        return q.WithQuery(tuple(named), query, start_of(word), query.end, depth)
+
+    def with_item(self, parts: Parts) -> q.Named:
+        name, query, close = parts
+        return q.Named(_name(name), query, start_of(name), end_of(close), query.depth + 1)
+
+    def select(self, parts: Parts) -> q.Select:
+        tokens = [part for part in parts if isinstance(part, Token)]
+        sources = tuple(part for part in parts if isinstance(part, q.SourceItem))
+        items = tuple(part for part in parts if isinstance(part, (s.Term, q.AllColumns)))
+        columns: list[s.Name] = []
+        conditions: list[s.Node] = []
+        limits: list[q.Limit] = []
+        happening: q.Happening | None = None
+        end = sources[-1].end
+        for part in parts:
+            match part:
+                case _Partition():
+                    columns += part.columns
+                case _Where():
+                    columns += part.columns
+                    conditions += part.conditions
+                case q.Limit():
+                    limits.append(part)
+                case s.Name() | q.Operation() | q.Negation() | q.Several() | q.Limited():
+                    happening = part
+                case _:
+                    continue
+            end = max(end, part.end)
+        start = start_of(tokens[0])
+        inside = [*sources, *conditions, *([happening] if happening is not None else [])]
+        depth = _depth(inside, Span(start, end))
+        return q.Select(
+            items, sources, tuple(columns), happening, tuple(conditions), tuple(limits),
+            start, end, depth,
+        )  # fmt: skip
+
+    def all_columns(self, parts: Parts) -> q.AllColumns:
+        return q.AllColumns(None, start_of(parts[0]), end_of(parts[0]))
+
+    def alias_columns(self, parts: Parts) -> q.AllColumns:
+        alias, star = parts
+        return q.AllColumns(_name(alias), start_of(alias), end_of(star))
+
+    def stream_source(self, parts: Parts) -> q.SourceItem:
+        stream, *aliases = parts
+        return q.SourceItem(
+            _name(stream),
+            tuple(_name(alias) for alias in aliases or [stream]),
+            start_of(stream),
+            end_of(parts[-1]),
+            1,
+        )
+
+    def query_source(self, parts: Parts) -> q.SourceItem:
+        opening, query, closing, *aliases = parts
+        span = Span(start_of(opening), end_of(closing))
+        if not aliases:
+            raise SyntaxProblem(span, "this query has no alias", "write FROM (SELECT …) a")
+        return q.SourceItem(
+            query, tuple(map(_name, aliases)), span.start, end_of(parts[-1]), query.depth + 1
+        )
+
+    def partition(self, parts: Parts) -> _Partition:
+        return _Partition(parts)
+
+    def query_within(self, parts: Parts) -> q.Limit:
+        return _limit(parts[0])
+
+    def query_where(self, parts: Parts) -> _Where:
+        found = parts[0]
+        return found if isinstance(found, _Where) else _Where((), (found,))
+
+    def condition(self, parts: Parts) -> _Where:
+        """``[id] and [loc] and x > 1``."""
+        columns: list[s.Name] = []
+        conditions: list[s.Node] = []
+        for part in parts:
+            if isinstance(part, Token):
+                if part.lower() != "and":
+                    raise SyntaxProblem(
+                        token_span(part), "`[…]` can only be joined by AND", "write [id] AND …"
+                    )
+            elif isinstance(part, _Partition):
+                columns += part.columns
+            else:
+                _refuse_or(part)
+                conditions.append(part)
+        return _Where(tuple(columns), tuple(conditions))
+
+    def equal_columns(self, parts: Parts) -> _Partition:
+        return _Partition(parts[:-1])
+
+    def later(self, parts: Parts) -> None:
+        raise not_yet(parts[0])
+
+    # -- events
+
+    def event_alias(self, parts: Parts) -> s.Name:
+        return _name(parts[0])
+
+    def event_row(self, parts: Parts) -> q.Happening:
+        """A row of operands, from the left; a run of one operator is one operation."""
+        done: q.Happening = parts[0]
+        at = 1
+        while at < len(parts):
+            word = parts[at].lower()
+            row = [done]
+            while at < len(parts) and parts[at].lower() == word:
+                if word not in _ROWS and len(row) == 2:
+                    break
+                row.append(parts[at + 1])
+                at += 2
+            span = Span(row[0].start, row[-1].end)
+            depth = _depth(row, span)
+            done = q.Operation(word, tuple(row), None, span.end, span.start, span.end, depth)
+        return done
+
+    def event_call(self, parts: Parts) -> q.Operation:
+        name, args = parts[0], parts[2:-1]
+        if name.lower() in NOT_YET:
+            message = f"{name.upper()} is not part of this version"
+            raise SyntaxProblem(token_span(name), message)
+        span = Span(start_of(name), end_of(parts[-1]))
+        limit = _limit(args.pop()) if isinstance(args[-1], Token) else None
+        depth = _depth(_without_limits(args), span)
+        return q.Operation(
+            name.lower(), tuple(args), limit, end_of(name), span.start, span.end, depth
+        )
+
+    def event_not(self, parts: Parts) -> q.Negation:
+        word, operand = parts
+        inside = operand.parts if isinstance(operand, q.Several) else (operand,)
+        depth = _depth([operand], Span(start_of(word), operand.end))
+        return q.Negation(inside, start_of(word), operand.end, depth)
+
+    def event_paren(self, parts: Parts) -> q.Happening:
+        items = _without_limits(parts[1:-1])
+        if len(items) == 1:
+            inside: q.Happening = items[0]
+            return inside
+        start, end = start_of(parts[0]), end_of(parts[-1])
+        return q.Several(tuple(items), start, end, _depth(items, Span(start, end)))
+
+    def event_within(self, parts: Parts) -> q.Limited:
+        base, limit = parts[0], _limit(parts[1])
+        depth = _depth([base], Span(base.start, limit.end))
+        return q.Limited(base, limit.micros, base.start, limit.end, depth)
+
+    def limit(self, parts: Parts) -> Token:
+        token: Token = parts[0]
+        return token
+
+
+class _Partition:
+    """Columns that all aliases share."""
+
+    def __init__(self, words: Parts) -> None:
+        self.columns = tuple(map(_name, words))
+        self.end = self.columns[-1].end
+
+
+class _Where:
+    """A WHERE clause: the columns in brackets, and the conditions."""
+
+    def __init__(self, columns: tuple[s.Name, ...], conditions: tuple[s.Node, ...]) -> None:
+        for condition in conditions:
+            check_depth(condition)
+        self.columns, self.conditions = columns, conditions
+        self.end = max(node.end for node in (*columns, *conditions))
+
+
+def _name(token: Token) -> s.Name:
+    return s.Name(unquoted(token), start_of(token), end_of(token))
+
+
+def _limit(token: Token) -> q.Limit:
+    return q.Limit(duration_of(token), start_of(token), end_of(token))
+
+
+def _depth(inside: Parts, span: Span) -> int:
+    """The depth of what holds some nodes; refuses what is nested too deeply."""
+    depth: int = 1 + max((node.depth for node in inside), default=0)
+    if depth > s.MAX_DEPTH:
+        raise too_deep(Span(span.start, min(span.end, span.start + 40)))
+    return depth
+
+
+def _without_limits(args: Parts) -> Parts:
+    """Operands among which no duration stands: that comes last, and only in operators."""
+    for arg in args:
+        if isinstance(arg, Token):
+            raise SyntaxProblem(
+                token_span(arg),
+                "an event is needed here, and this is a duration",
+                "the duration of an operator is its last argument: FOLLOWS(a, b, '1 min')",
+            )
+    return args
+
+
+def _refuse_or(node: s.Node) -> None:
+    if isinstance(node, s.Chain):
+        for part in node.parts:
+            if isinstance(part, s.Op) and part.text == "or":
+                raise SyntaxProblem(
+                    s.span_of(part),
+                    "`[…]` holds for every match, so OR cannot make up for it",
+                    "put parentheses around the conditions that OR joins",
+                )

@@ -1,0 +1,120 @@
+"""Which columns the streams of a program have, as far as its queries need to know them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from thence.lang import syntax as s
+from thence.lang.heads import suggested_name, written_names
+from thence.lang.sql import syntax as q
+from thence.lang.sql.refusal import Refused
+from thence.model.schema import RESERVED_ATTRIBUTES
+from thence.model.source import Span
+
+Statement = s.Statement | q.CreateEvent
+
+
+class Column(NamedTuple):
+    """A column of a query: its value, the name that AS gives it, and what it suggests itself."""
+
+    value: s.Node
+    given: str | None
+    suggested: str | None
+    alias: str | None
+    span: Span
+
+
+def columns_in_order(statements: Sequence[Statement]) -> dict[str, tuple[str, ...]]:
+    """The columns of every stream that can be told without those of others.
+
+    What is left out are queries with ``*``: their columns follow from what they read.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    seen: set[str] = set()
+    for statement in statements:
+        if statement.name in seen:
+            continue
+        seen.add(statement.name)
+        match statement:
+            case s.EventDecl():
+                found[statement.name] = tuple(column.name for column in statement.columns)
+            case s.RuleDecl():
+                found[statement.name] = written_names(statement.terms)
+            case q.CreateEvent() if not q.selects_all(statement.query):
+                items = q.select_of(statement.query).items
+                terms = [column_of(item) for item in items if isinstance(item, s.Term)]
+                try:
+                    found[statement.name] = column_names(terms)
+                except Refused:
+                    found[statement.name] = ()  # reported when the query itself is looked at
+    return found
+
+
+def in_order(statements: Sequence[Statement]) -> tuple[list[q.CreateEvent], list[q.CreateEvent]]:
+    """Queries such that the columns of each follow from those before it, and those in a circle."""
+    first: dict[str, Statement] = {}
+    for statement in statements:
+        first.setdefault(statement.name, statement)
+    open_ = {
+        name
+        for name, statement in first.items()
+        if isinstance(statement, q.CreateEvent) and q.selects_all(statement.query)
+    }
+    ordered: list[q.CreateEvent] = []
+    waiting = [statement for statement in statements if isinstance(statement, q.CreateEvent)]
+    while waiting:
+        ready = []
+        for statement in waiting:
+            needs = {name.text for name in q.streams_of(statement.query)} & open_
+            if not needs or not q.selects_all(statement.query):
+                ready.append(statement)
+        if not ready:
+            break
+        ordered += ready
+        waiting = [statement for statement in waiting if statement not in ready]
+        open_ -= {st.name for st in ready if first[st.name] is st}
+    return ordered, waiting
+
+
+def column_of(term: s.Term) -> Column:
+    """A column as it is written in a select list."""
+    value = s.strip(term.value)
+    alias = value.label if isinstance(value, s.Dotted) else None
+    return Column(term.value, term.alias, suggested_name(value), alias, s.span_of(term))
+
+
+def column_names(columns: Sequence[Column]) -> tuple[str, ...]:
+    """How the columns of a query are called.
+
+    By AS, else by the column that is read. Where several columns would have one name, or it is a
+    name that every result has, such as ``start``, the alias comes in front: ``P1_person``.
+    """
+    given = {column.given for column in columns if column.given is not None}
+    suggested = [c.suggested for c in columns if c.given is None and c.suggested is not None]
+    names: list[str] = []
+    for position, column in enumerate(columns, 1):
+        name = column.given
+        wanted = column.suggested
+        if name is None and wanted is not None:
+            clash = wanted in given or suggested.count(wanted) > 1
+            name = wanted
+            if clash or wanted in RESERVED_ATTRIBUTES:
+                if column.alias is None:
+                    raise _taken(column, wanted, clash)
+                name = f"{column.alias}_{wanted}"
+        if name is None:
+            name = f"c{position}"
+            while name in given or name in suggested:
+                name += "_"
+        if column.given is None and (name in names or (name in given and name != wanted)):
+            raise _taken(column, name, True)
+        names.append(name)
+    return tuple(names)
+
+
+def _taken(column: Column, name: str, clash: bool) -> Refused:
+    why = "another column has that name" if clash else "every result has a column of that name"
+    return Refused(
+        column.span, f"this column cannot be called '{name}': {why}", "name it with AS: … AS name"
+    )

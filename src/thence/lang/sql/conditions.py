@@ -1,0 +1,71 @@
+"""Where the conditions of a query go in its EVENT clause.
+
+A condition on aliases that occur goes to the top. One that reads an alias which must be absent, or
+is collected, goes around that pattern. One that reads an alias of some alternatives only goes to
+where that alias is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from thence.lang import syntax as s
+from thence.lang.sql.events import Node, Place, certain, occurring
+from thence.lang.sql.names import Value
+from thence.lang.sql.refusal import Refused
+
+
+def targets(condition: Value, places: Sequence[Place]) -> list[Node]:
+    """The nodes around which a condition goes. ``places`` begin with the clause itself."""
+    reads = condition.reads
+    inner = [place for place in places[1:] if reads & place.aliases]
+    if not inner:
+        return _nodes(condition, reads, places[0])
+    seeing = [place for place in inner if reads <= _visible(place)]
+    for place in inner:
+        if place not in seeing and not any(place in other.around() for other in seeing):
+            raise _nowhere(condition, inner)
+    return [node for place in seeing for node in _nodes(condition, reads & place.aliases, place)]
+
+
+def _visible(place: Place) -> set[str]:
+    return place.aliases.union(*(around.aliases for around in place.around()))
+
+
+def _nowhere(condition: Value, inner: Iterable[Place]) -> Refused:
+    absent = {alias for place in inner for alias in place.aliases} & condition.reads
+    shown = " and ".join(f"'{alias}'" for alias in sorted(absent))
+    return Refused(
+        s.span_of(condition.node),
+        f"this condition reads {shown}, which are looked for one by one",
+        "a condition can read one alias that must be absent or is collected, and aliases that "
+        "occur; combine two of them in a query of their own: FROM (SELECT … EVENT …) a",
+    )
+
+
+def _nodes(condition: Value, reads: frozenset[str] | set[str], place: Place) -> list[Node]:
+    """The outermost nodes of a place at which all that a condition reads is bound."""
+    if reads <= certain(place.root):
+        return [place.root]
+    found: list[Node] = []
+    stack = [place.root]
+    while stack:
+        node = stack.pop()
+        here = {part.alias for part in occurring(node) if part.kind == "alias"}
+        if not reads & here:
+            continue
+        if reads <= certain(node):
+            found.append(node)
+        elif node.kind in ("or", "anyone") or reads <= here:
+            stack.extend(reversed(node.parts))
+        else:
+            raise _alternatives(condition)
+    return found
+
+
+def _alternatives(condition: Value) -> Refused:
+    return Refused(
+        s.span_of(condition.node),
+        "this condition reads aliases that do not all occur in the same alternatives",
+        "write one CREATE EVENT for each alternative",
+    )

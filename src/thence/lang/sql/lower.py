@@ -1,0 +1,195 @@
+"""Queries as rules: what event SQL says, in the syntax tree of the rule language.
+
+A query becomes one rule; a query inside it, in FROM or WITH, becomes a rule with a name that no
+user can write. Everything after that, from names to types to the engine, is that of rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from thence.lang import syntax as s
+from thence.lang.problem import check_depth
+from thence.lang.report import Report, did_you_mean
+from thence.lang.sql import syntax as q
+from thence.lang.sql.body import body
+from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
+from thence.lang.sql.names import Alias, Names
+from thence.lang.sql.refusal import Refused
+from thence.lang.sql.selected import selected
+from thence.logic.conjunct import INNER
+from thence.model.source import Span
+
+
+def lower(statements: Sequence[Statement], report: Report) -> list[s.RuleDecl]:
+    """The rules of a program, those that its queries stand for among them.
+
+    Raises CheckError with what is wrong with the queries.
+    """
+    columns = columns_in_order(statements)
+    first: dict[str, Statement] = {}
+    for statement in statements:
+        first.setdefault(statement.name, statement)
+    ordered, circular = in_order(statements)
+    for statement in circular:
+        report.error(
+            Span(statement.name_start, statement.name_end),
+            f"the columns of '{statement.name}' follow from its own, because of `*`",
+            "list the columns that it has",
+        )
+    known = {statement.name for statement in statements}
+    broken = {statement.name for statement in circular}
+    found: dict[int, list[s.RuleDecl]] = {}
+    for create in ordered:
+        lowering = _Lowering(create, columns, known, broken, first[create.name] is create)
+        try:
+            found[id(create)] = lowering.rules()
+        except Refused as problem:
+            report.error(problem.span, problem.message, problem.hint)
+            broken.add(create.name)
+        except _Broken:
+            broken.add(create.name)
+        else:
+            columns.setdefault(create.name, lowering.names)
+    if circular or broken:
+        report.raise_if_any()
+    rules: list[s.RuleDecl] = []
+    for statement in statements:
+        if isinstance(statement, s.RuleDecl):
+            rules.append(statement)
+        elif isinstance(statement, q.CreateEvent):
+            rules += found[id(statement)]
+    return rules
+
+
+class _Broken(Exception):
+    """A query over an event that another statement fails to define, which is reported there."""
+
+
+class _Lowering:
+    """One CREATE EVENT statement, on its way to rules."""
+
+    def __init__(
+        self,
+        create: q.CreateEvent,
+        columns: Mapping[str, tuple[str, ...]],
+        known: set[str],
+        broken: set[str],
+        first: bool,
+    ) -> None:
+        self.create = create
+        self.columns = dict(columns)
+        self.known, self.broken = known, broken
+        self.first = first
+        self.inner: list[s.RuleDecl] = []
+        self.used: set[str] = set()
+        self.names: tuple[str, ...] = ()
+
+    def rules(self) -> list[s.RuleDecl]:
+        create = self.create
+        select, streams = self.with_queries(create.query, {})
+        terms, items = self.rule_of(select, streams, named=self.first)
+        rule = s.RuleDecl(
+            create.name, terms, items, create.name_start, create.name_end, create.name_end,
+            create.end,
+        )  # fmt: skip
+        return [*self.inner, rule]
+
+    def with_queries(
+        self, query: q.Query, streams: Mapping[str, str]
+    ) -> tuple[q.Select, Mapping[str, str]]:
+        """The select of a query, and the names that stand for queries in it."""
+        while isinstance(query, q.WithQuery):
+            for named in query.named:
+                if named.name.text in streams:
+                    raise Refused(
+                        s.span_of(named.name), f"'{named.name.text}' is defined twice by WITH"
+                    )
+                event = self.inner_rule(named.query, named.name.text, streams)
+                streams = {**streams, named.name.text: event}
+            query = query.query
+        return query, streams
+
+    def inner_rule(self, query: q.Query, name: str, streams: Mapping[str, str]) -> str:
+        """Make a rule of a query inside another, and give its hidden name."""
+        select, seen = self.with_queries(query, streams)
+        terms, items = self.rule_of(select, seen, named=True)
+        event = f"{INNER}{self.create.name}.{name}"
+        while event in self.used or event in self.known:
+            event += "′"
+        self.used.add(event)
+        self.columns[event] = self.names
+        head_end = min(select.end, select.start + len("SELECT"))
+        self.inner.append(
+            s.RuleDecl(event, terms, items, select.start, head_end, head_end, select.end)
+        )
+        return event
+
+    def rule_of(
+        self, select: q.Select, streams: Mapping[str, str], named: bool
+    ) -> tuple[tuple[s.Term, ...], tuple[s.Node, ...]]:
+        """The head and the body of a select. ``named`` says that the columns' names are its own,
+        and not those of an earlier statement."""
+        aliases = self.aliases(select, streams)
+        names = Names(aliases, _partition(select, aliases))
+        found = body(select, names)
+        columns = selected(select, found)
+        self.names = column_names(columns)
+        terms = tuple(
+            _term(column, name, named) for column, name in zip(columns, self.names, strict=True)
+        )
+        for node in (*found.items, *(term.value for term in terms)):
+            check_depth(node)
+        return terms, found.items
+
+    def aliases(self, select: q.Select, streams: Mapping[str, str]) -> dict[str, Alias]:
+        found: dict[str, Alias] = {}
+        for source in select.sources:
+            stream = source.stream
+            if isinstance(stream, s.Name):
+                event, shown = self.stream(stream, streams), stream.text
+            else:
+                shown = source.aliases[0].text
+                event = self.inner_rule(stream, shown, streams)
+            for alias in source.aliases:
+                span = s.span_of(alias)
+                if alias.text in found:
+                    raise Refused(
+                        span,
+                        f"the alias '{alias.text}' is given twice",
+                        "two events of one stream need two aliases: FROM stream a b",
+                    )
+                found[alias.text] = Alias(alias.text, event, shown, self.columns[event], span)
+        return found
+
+    def stream(self, name: s.Name, streams: Mapping[str, str]) -> str:
+        if name.text in streams:
+            return streams[name.text]
+        if name.text in self.broken:
+            raise _Broken
+        if name.text not in self.known:
+            hint = did_you_mean(
+                name.text, {*self.known, *streams}, f"declare it: event {name.text}(…);"
+            )
+            raise Refused(s.span_of(name), f"unknown stream '{name.text}'", hint)
+        return name.text
+
+
+def _partition(select: q.Select, aliases: Mapping[str, Alias]) -> frozenset[str]:
+    for column in select.partition:
+        for alias in aliases.values():
+            if column.text not in alias.columns:
+                raise Refused(
+                    s.span_of(column),
+                    f"'{alias.stream}' ({alias.name}) has no column '{column.text}' to partition "
+                    "by",
+                    did_you_mean(
+                        column.text, alias.columns, "all streams of the query must have it"
+                    ),
+                )
+    return frozenset(column.text for column in select.partition)
+
+
+def _term(column: Column, name: str, named: bool) -> s.Term:
+    given = column.given if not named else name
+    return s.Term(column.value, given, column.span.start, column.span.end)

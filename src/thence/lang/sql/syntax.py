@@ -1,0 +1,174 @@
+"""The tree of event SQL: queries as written, before they become rules.
+
+Values (the select list, the conditions) are nodes of the rule language's own tree, since they are
+written alike. Only what is SQL's own has classes here. As there, every node has ``start``, ``end``
+and ``depth``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from thence.lang import syntax as s
+
+
+class Limit(NamedTuple):
+    """A duration in an EVENT clause, in microseconds."""
+
+    micros: int
+    start: int
+    end: int
+    depth: int = 1
+
+
+class Operation(NamedTuple):
+    """``FOLLOWS(a, b, '1 min')`` or ``a seq b``: an operator, spelled small, and its operands."""
+
+    name: str
+    parts: tuple[Happening, ...]
+    limit: Limit | None
+    name_end: int
+    start: int
+    end: int
+    depth: int
+
+
+class Negation(NamedTuple):
+    """``NOT c`` or ``!c``; ``NOT(c, BETWEEN(a, b))`` has several parts."""
+
+    parts: tuple[Happening, ...]
+    start: int
+    end: int
+    depth: int
+
+
+class Several(NamedTuple):
+    """``(a, b)``, which means something only behind NOT."""
+
+    parts: tuple[Happening, ...]
+    start: int
+    end: int
+    depth: int
+
+
+class Limited(NamedTuple):
+    """``(a seq b) WITHIN 10 s``."""
+
+    base: Happening
+    limit: int
+    start: int
+    end: int
+    depth: int
+
+
+Happening: TypeAlias = s.Name | Operation | Negation | Several | Limited
+"""What can stand in an EVENT clause; a name is an alias."""
+
+
+class AllColumns(NamedTuple):
+    """``*``, or ``B.*`` with the alias."""
+
+    alias: s.Name | None
+    start: int
+    end: int
+
+
+class SourceItem(NamedTuple):
+    """A stream or a query in FROM, with its aliases."""
+
+    stream: s.Name | Query
+    aliases: tuple[s.Name, ...]
+    start: int
+    end: int
+    depth: int
+
+
+class Select(NamedTuple):
+    """``SELECT … FROM … PARTITION BY … EVENT … WHERE … WITHIN …``.
+
+    ``partition`` also holds the columns of ``WHERE [id]``.
+    """
+
+    items: tuple[s.Term | AllColumns, ...]
+    sources: tuple[SourceItem, ...]
+    partition: tuple[s.Name, ...]
+    happening: Happening | None
+    conditions: tuple[s.Node, ...]
+    limits: tuple[Limit, ...]
+    start: int
+    end: int
+    depth: int
+
+
+class Named(NamedTuple):
+    """One query of a WITH clause."""
+
+    name: s.Name
+    query: Query
+    start: int
+    end: int
+    depth: int
+
+
+class WithQuery(NamedTuple):
+    """``WITH name AS (query), … query``."""
+
+    named: tuple[Named, ...]
+    query: Query
+    start: int
+    end: int
+    depth: int
+
+
+Query: TypeAlias = Select | WithQuery
+
+
+class CreateEvent(NamedTuple):
+    """``CREATE EVENT name AS query;``"""
+
+    name: str
+    query: Query
+    start: int
+    name_start: int
+    name_end: int
+    end: int
+
+
+def select_of(query: Query) -> Select:
+    """The select that gives a query its columns."""
+    while isinstance(query, WithQuery):
+        query = query.query
+    return query
+
+
+def streams_of(query: Query) -> list[s.Name]:
+    """Every name that a query or a query inside it reads from, in the order of the text."""
+    found: list[s.Name] = []
+    stack: list[Query] = [query]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, WithQuery):
+            stack.extend([top.query, *(named.query for named in reversed(top.named))])
+            continue
+        for source in top.sources:
+            if isinstance(source.stream, s.Name):
+                found.append(source.stream)
+            else:
+                stack.append(source.stream)
+    return found
+
+
+def selects_all(query: Query) -> bool:
+    """Whether the columns of a query, or of one inside it, depend on those of its streams."""
+    stack: list[Query] = [query]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, WithQuery):
+            stack.extend([top.query, *(named.query for named in top.named)])
+        elif any(isinstance(item, AllColumns) for item in top.items):
+            return True
+        else:
+            stack.extend(
+                source.stream for source in top.sources if not isinstance(source.stream, s.Name)
+            )
+    return False

@@ -1,0 +1,57 @@
+"""What the tokens of a program stand for: names, texts, durations, instants, and their places."""
+
+from __future__ import annotations
+
+from lark import Token
+
+from thence.lang.problem import SyntaxProblem
+from thence.model.source import Span
+from thence.model.time import UNITS_IN_WORDS, parse_duration, parse_timestamp
+
+
+def start_of(token: Token) -> int:
+    return token.start_pos or 0
+
+
+def end_of(token: Token) -> int:
+    return token.end_pos or 0
+
+
+def token_span(token: Token) -> Span:
+    return Span(start_of(token), end_of(token))
+
+
+def unquoted(token: Token) -> str:
+    """The identifier that a name token stands for: backquotes taken off."""
+    if token[0] == "`":
+        return token[1:-1].replace("``", "`")
+    return str(token)
+
+
+def string_value(token: Token) -> str:
+    """The text that a string token stands for: quotes taken off, doubled quotes made single."""
+    quote = token[0]
+    return token[1:-1].replace(quote * 2, quote)
+
+
+def duration_of(token: Token) -> int:
+    """The microseconds of ``10 s`` or ``'10 s'``."""
+    if token.type in ("INT", "FLOAT"):
+        raise SyntaxProblem(
+            token_span(token),
+            f"{token} has no unit of time",
+            f"write for example {token} s; units are {UNITS_IN_WORDS}",
+        )
+    text = string_value(token) if token.type == "STRING" else str(token)
+    try:
+        return parse_duration(text)
+    except ValueError as problem:
+        raise SyntaxProblem(token_span(token), str(problem)) from None
+
+
+def timestamp_of(token: Token) -> int:
+    """The microseconds since 1970 of a time in quotes."""
+    try:
+        return parse_timestamp(string_value(token))
+    except ValueError as problem:
+        raise SyntaxProblem(token_span(token), str(problem)) from None

@@ -1,0 +1,198 @@
+"""Queries that cannot mean anything: where the caret stands, what it says, what it suggests."""
+
+from __future__ import annotations
+
+import pytest
+
+import thence
+from thence.model.errors import Diagnostic, ProgramError
+
+EVENTS = """event a(k int, n int); event b(k int, m int); event c(x int);
+event t(k int, temp float);
+"""
+
+
+def problem(text: str) -> Diagnostic:
+    """The one error of a text, which stands below some declared events."""
+    with pytest.raises(ProgramError) as caught:
+        thence.compile(EVENTS + text)
+    (found,) = caught.value.diagnostics
+    return found
+
+
+def pointed_at(found: Diagnostic) -> str:
+    """The text over the carets."""
+    assert found.excerpt is not None
+    text, carets = found.excerpt.splitlines()
+    return text[carets.index("^") : len(carets)]
+
+
+NAMES = [
+    # query, what the carets point at, the message, the hint
+    ("SELECT * FROM aa x", "aa", "unknown stream 'aa'", "did you mean 'a'?"),
+    ("SELECT * FROM zzz", "zzz", "unknown stream 'zzz'", "declare it: event zzz(…);"),
+    ("SELECT x.nn FROM a x", "x.nn", "'a' has no column 'nn'", "did you mean 'n'?"),
+    ("SELECT zzz FROM a x", "zzz", "no alias has a column 'zzz'", "there is k, n"),
+    ("SELECT k FROM a x, b y EVENT SEQ(x, y)", "k", "of several aliases", "write x.k or y.k"),
+    ("SELECT y.n FROM a x", "y", "no alias 'y' in FROM", "FROM …, stream y"),
+    ("SELECT a.n FROM a x", "a", "no alias 'a' in FROM", "'a' has the alias x here"),
+    ("SELECT x FROM a x", "x", "'x' is an alias, not a column", "x.start, x.end"),
+    ("SELECT x.n FROM a x, a x EVENT SEQ(x, x)", "x", "is given twice", "FROM stream a b"),
+    ("SELECT x.n FROM a x, b y PARTITION BY n EVENT SEQ(x, y)", "n",
+     "'b' (y) has no column 'n' to partition by", "all streams of the query must have it"),
+    ("SELECT x.n FROM a x, b y EVENT SEQ(x, y) WHERE [n]", "n", "'b' (y) has no column 'n'", "all"),
+    ("SELECT x.n FROM a x, b y EVENT SEQ(x, z)", "z", "no alias 'z' in FROM", "stream z"),
+    ("SELECT z.* FROM a x", "z", "no alias 'z' in FROM", "stream z"),
+    ("WITH e AS (SELECT * FROM a) e AS (SELECT * FROM b) SELECT * FROM e", "e",
+     "'e' is defined twice by WITH", None),
+    ("SELECT x.n FROM (SELECT n FROM a)", "(SELECT n FROM a)", "no alias", "FROM (SELECT …) a"),
+    # columns
+    ("SELECT x.n, x.n FROM a x", "x.n", "cannot be called 'x_n'", "name it with AS"),
+    ("SELECT n, n + 1 AS n FROM a", "n", "another column has that name", "name it with AS"),
+    ("SELECT start FROM a", "start", "every result has a column of that name", "with AS"),
+    ("SELECT n AS start FROM a", "n AS start", "that name is reserved", "choose another"),
+    ("SELECT y.m FROM a x, b y EVENT NOTFOLLOWS(x, y, '1 s')", "y.m", "'y' must be absent",
+     "an alias that occurs"),
+    ("SELECT x.n FROM a x, b y EVENT ANYONE(x, y)", "x.n", "not occur in every alternative",
+     "one CREATE EVENT for each alternative"),
+    ("SELECT * FROM a x, b y EVENT OR(x, y)", "*", "not occur in every alternative", "PARTITION"),
+    ("SELECT x.n, t.temp FROM a x, b y, t EVENT BETWEEN(x, y)", "t.temp", "'t' is collected",
+     "with an aggregate"),
+    ("SELECT AVG(n) FROM a", "AVG(n)", "nothing to aggregate", "BETWEEN(a, b)"),
+]  # fmt: skip
+
+EVENT_CLAUSE = [
+    ("FOLOWS(x, y, '1 s')", "FOLOWS", "unknown operator 'FOLOWS'", "did you mean 'FOLLOWS'?"),
+    ("FOLLOWS(x, y)", "FOLLOWS(x, y)", "needs a duration", "FOLLOWS(a, b, '1 min')"),
+    ("FOLLOWS(x, '1 s')", "FOLLOWS(x, '1 s')", "takes two or more events, and 1 is", "(a, b, "),
+    ("FOLLOWS(x, y, 10)", "10", "10 has no unit of time", "10 s"),
+    ("FOLLOWS(x, y, 'soon')", "'soon'", "'soon' is not a duration", None),
+    ("FOLLOWS(x, 1 s, y)", "1 s", "an event is needed here", "its last argument"),
+    ("NOTFOLLOWS(x, y, x, '1 s')", "NOTFOLLOWS(x, y, x, '1 s')", "takes two events, and 3 are",
+     "NOTFOLLOWS(a, ANYONE(b, c), '1 min')"),
+    ("SEQ(x, y, '1 s')", "'1 s'", "SEQ takes no duration", "SEQ(…) WITHIN 1 min"),
+    ("DURING(x, y, x)", "DURING(x, y, x)", "DURING takes two events, and 3 are given", "(a, b)"),
+    ("SEQ(x, !y)", "!y", "at the end of SEQ has no limit in time", "NOTFOLLOWS"),
+    ("SEQ(NOT y, x)", "NOT y", "at the beginning of SEQ has no limit", "NOTPRECEDES"),
+    ("x and not y", "not y", "an absence needs the time", "SEQ(a, NOT c, b)"),
+    ("NOT(y, SEQ(x, x))", "NOT(y, SEQ(x, x))", "an absence needs the time", "BETWEEN(a, b)"),
+    ("(x, y)", "(x, y)", "a comma does not join events", "AND(a, b)"),
+    ("ANY(2, x, y)", "ANY", "ANY is not part of this version", None),
+    ("BOTH(NOTFOLLOWS(x, y, '1 s'), y, '1 s')", "y", "cannot be absent as well", "FROM b y y2"),
+    ("x", "y", "EVENT says nothing about it", "BETWEEN(a, b)"),
+]  # fmt: skip
+
+CLAUSES = [
+    ("SELECT AVG(temp) FROM t [RANGE BY '5 min', SLIDE BY '1 min'] WHERE k = 1", "[",
+     "sliding windows", "EVENT BETWEEN(a, b)"),
+    ("SELECT temp FROM t GROUP BY k", "GROUP", "GROUP BY is not part of event SQL", None),
+    ("SELECT temp FROM t WHERE k > 1 GROUP BY k", "GROUP", "GROUP BY is not part of", None),
+    ("SELECT temp FROM t HAVING temp > 1", "HAVING", "HAVING is not part of event SQL", None),
+    ("SELECT temp FROM t LEFT JOIN a ON t.k = a.k", "LEFT", "JOIN is not part of", "in EVENT how"),
+    ("SELECT temp FROM t UNION SELECT n FROM a", "UNION", "UNION is not part of", "with one name"),
+    ("SELECT temp FROM t ORDER BY k", "ORDER", "ORDER BY is not part of", "sorted by their start"),
+    ("SELECT temp FROM t LIMIT 10", "LIMIT", "LIMIT is not part of event SQL", None),
+    ("SELECT temp FROM t WHERE k > 1 EVENT t", "EVENT", "EVENT comes before", "SELECT … FROM"),
+    ("SELECT temp FROM t WHERE k > 1 PARTITION BY k", "PARTITION", "BY comes before", "SELECT …"),
+    ("SELECT temp FROM t WHERE [k] OR k > 1", "OR", "only be joined by AND", "[id] AND"),
+    ("SELECT temp FROM t WHERE [k] AND k > 1 OR k < 0", "OR", "OR cannot make up", "parentheses"),
+    ("SELECT FROM t", "FROM", "nothing is selected", "SELECT * FROM"),
+    ("SELECT (SELECT n FROM a) FROM a", "SELECT", "a query cannot stand here", "FROM or WITH"),
+    ("SELECT temp t", "t", "unexpected 't'", "`FROM`"),
+    ("SELECT n FROM a, b", "a, b", "does not say how its events relate", "EVENT SEQ(a, b)"),
+    ("SELECT n FROM a WITHIN 10", "10", "10 has no unit of time", "10 s"),
+    # conditions
+    ("SELECT n FROM a WHERE n = 'x'", "n = 'x'", "'=' cannot take int and string", "quote both"),
+    ("SELECT n FROM a WHERE foo(n) = 1", "foo", "unknown function 'foo'", "floor"),
+    ("SELECT x.n FROM a x, b y z EVENT NOTFOLLOWS(NOTPRECEDES(x, y, '1 s'), z, '1 s')"
+     " WHERE y.m = z.m", "y.m = z.m", "reads 'y' and 'z', which are looked for one by one",
+     "FROM (SELECT … EVENT …) a"),
+    ("SELECT z.n FROM a x z, b y EVENT SEQ(OR(x, y), z) WHERE x.n = z.n", "x.n = z.n",
+     "do not all occur in the same alternatives", "one CREATE EVENT for each"),
+    ("SELECT z.n FROM a w z, b y EVENT BOTH(OR(w, y), z, '1 s')", "BOTH(OR(w, y), z, '1 s')",
+     "two different events of one stream", "one CREATE EVENT for each"),
+    # windows
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y)", "t", "neither in EVENT nor in an aggregate",
+     "COUNT(t)"),
+    ("SELECT COUNT(*) FROM a w z, t EVENT AND(BETWEEN(w, z), BETWEEN(z, w))", "BETWEEN(z, w)",
+     "several windows in which 't'", "a query for each window"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "where", "message", "hint"), [*NAMES, *CLAUSES])
+def test_what_a_query_is_refused_for(text: str, where: str, message: str, hint: str | None) -> None:
+    check(f"CREATE EVENT r AS {text};", where, message, hint)
+
+
+@pytest.mark.parametrize(("text", "where", "message", "hint"), EVENT_CLAUSE)
+def test_what_an_event_clause_is_refused_for(
+    text: str, where: str, message: str, hint: str | None
+) -> None:
+    check(f"CREATE EVENT r AS SELECT x.n FROM a x, b y EVENT {text};", where, message, hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "message", "hint"),
+    [
+        (
+            "CREATE TABLE r (x int);",
+            "CREATE TABLE",
+            "not part of the language",
+            "CREATE EVENT name",
+        ),
+        ("CREATE EVENT r AS SELECT n FROM a", "a", "a `;` is missing", "ends with `;`"),
+        ("p <- a\nCREATE EVENT r AS SELECT n FROM a;", "a", "a `;` is missing", "ends with `;`"),
+        ("CREATE EVENT a AS SELECT * FROM b;", "a", "declared with `event`", "another name"),
+        ("CREATE EVENT follows AS SELECT * FROM b;", "follows", "an operator of", "another name"),
+        ("CREATE EVENT `#1` AS SELECT * FROM b;", "`#1`", "a pattern inside another", "than #"),
+        ("event `#1`();", "`#1`", "a pattern inside another", "than #"),
+        ("CREATE EVENT r AS SELECT * FROM r;", "r", "follow from its own", "list the columns"),
+        ("CREATE EVENT r SELECT n FROM a;", "SELECT", "unexpected 'SELECT'", "expected `as`"),
+    ],
+)
+def test_what_a_statement_is_refused_for(text: str, where: str, message: str, hint: str) -> None:
+    check(text, where, message, hint)
+
+
+def check(text: str, where: str, message: str, hint: str | None) -> None:
+    found = problem(text)
+    assert pointed_at(found) == where
+    assert message in found.message
+    assert (hint is None) == (found.hint is None)
+    assert hint is None or hint in str(found.hint)
+
+
+def test_one_run_shows_what_is_wrong_with_several_queries() -> None:
+    text = "CREATE EVENT p AS SELECT zz FROM a;\nCREATE EVENT q AS SELECT * FROM yy;"
+    with pytest.raises(ProgramError) as caught:
+        thence.compile(EVENTS + text)
+    assert [found.line for found in caught.value.diagnostics] == [3, 4]
+
+
+def test_what_rests_on_a_wrong_query_is_not_reported_as_well() -> None:
+    found = problem("CREATE EVENT p AS SELECT * FROM zz; CREATE EVENT q AS SELECT * FROM p;")
+    assert "unknown stream 'zz'" in found.message
+
+
+@pytest.mark.parametrize(
+    "deep", ["({}) seq x", "NOTFOLLOWS({}, y, '1 s')", "SEQ({}, x) WITHIN 1 s"]
+)
+def test_nesting_has_a_limit(deep: str) -> None:
+    clause = "x"
+    for _ in range(300):
+        clause = "(" + deep.replace("{}", clause) + ")"
+    found = problem(f"CREATE EVENT r AS SELECT k FROM a x, b y PARTITION BY k EVENT {clause};")
+    assert "nested more than 200 levels deep" in found.message
+
+
+def test_a_long_row_has_a_limit() -> None:
+    row = ", ".join(["x"] * 300)
+    found = problem(f"CREATE EVENT r AS SELECT x.n FROM a x EVENT FOLLOWS({row}, '1 s');")
+    assert "nested more than 200 levels deep" in found.message
+
+
+def test_queries_inside_queries_have_a_limit() -> None:
+    text = "SELECT * FROM a"
+    for _ in range(300):
+        text = f"SELECT * FROM ({text}) x"
+    assert "nested more than 200 levels deep" in problem(f"CREATE EVENT r AS {text};").message

@@ -1,0 +1,210 @@
+"""Generated EVENT clauses, compared with what their operators say of every choice of events.
+
+The other hosts are compared with the oracle on the rules that queries become; here the queries
+themselves are given a meaning, by trying all events for all aliases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+from hosts import rows_of
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+import thence
+
+STREAMS = ("a", "b")
+END = 1_000
+
+
+@dataclass(frozen=True)
+class Clause:
+    """An operator of event SQL; an alias has its name as the operator and no parts."""
+
+    operator: str
+    parts: tuple[Clause, ...] = ()
+    absent: Clause | None = None
+    limit: int = 0
+
+    def text(self) -> str:
+        shown = [part.text() for part in self.parts]
+        if not shown:
+            return self.operator
+        if self.operator == "notseq":
+            assert self.absent is not None
+            return f"SEQ({shown[0]}, NOT {self.absent.text()}, {shown[1]})"
+        if self.absent is not None and self.operator != "between":
+            shown.append(self.absent.text())
+        if self.limit:
+            shown.append(f"'{self.limit} us'")
+        return f"{self.operator.upper()}({', '.join(shown)})"
+
+    def aliases(self) -> list[str]:
+        """The aliases that occur."""
+        own = [] if self.parts else [self.operator]
+        return list(dict.fromkeys(own + [name for part in self.parts for name in part.aliases()]))
+
+    def all_aliases(self) -> set[str]:
+        """The aliases that occur, or that must be absent somewhere."""
+        inside = [*self.parts, *([self.absent] if self.absent else [])]
+        return set(self.aliases()).union(*(part.all_aliases() for part in inside))
+
+
+Event = tuple[str, int, int, int]
+"""A stream, a number, and an interval."""
+
+
+def stream(alias: str) -> str:
+    """Aliases are called after their streams: a1, a2, b3."""
+    return alias[0]
+
+
+def choices(
+    aliases: Sequence[str], others: Mapping[str, Event], events: Sequence[Event]
+) -> Iterator[dict[str, Event]]:
+    """Different events for some aliases, none of which another alias has already."""
+    for chosen in product(*([e for e in events if e[0] == stream(name)] for name in aliases)):
+        if len({*chosen, *others.values()}) == len(chosen) + len(others):
+            yield dict(zip(aliases, chosen, strict=True))
+
+
+def interval(
+    clause: Clause, env: Mapping[str, Event], events: Sequence[Event]
+) -> tuple[int, int] | None:
+    """Where a clause occurs with these events, if it does."""
+    if not clause.parts:
+        return env[clause.operator][2:]
+    parts = [interval(part, env, events) for part in clause.parts]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        return None
+    starts, ends = [s for s, _ in found], [e for _, e in found]
+    limit = clause.limit
+    match clause.operator:
+        case "follows":
+            holds = all(t1 < t2 <= t1 + limit for t1, t2 in pairwise(ends))
+            return (ends[-1], ends[-1]) if holds else None
+        case "precedes":
+            holds = all(t1 - limit <= t2 < t1 for t1, t2 in pairwise(ends))
+            return (ends[0], ends[0]) if holds else None
+        case "both":
+            return (max(ends), max(ends)) if max(ends) - min(ends) <= limit else None
+        case "and":
+            return min(starts), max(ends)
+        case "during":
+            inside = starts[1] < starts[0] and ends[0] < ends[1]
+            return (min(starts), max(ends)) if inside else None
+        case "seq" | "notseq" | "between":
+            if not all(e < s for e, s in zip(ends, starts[1:], strict=False)):
+                return None
+            if clause.operator != "seq" and _absent(clause, env, events, ends[0], starts[1]):
+                return None
+            return starts[0], ends[-1]
+        case "notfollows":
+            missed = _occurs(
+                clause.absent, env, events, lambda s, e: ends[0] < e <= ends[0] + limit
+            )
+            return None if missed else (ends[0] + limit, ends[0] + limit)
+        case "notprecedes":
+            missed = _occurs(
+                clause.absent, env, events, lambda s, e: ends[0] - limit <= e < ends[0]
+            )
+            return None if missed else (ends[0], ends[0])
+    raise AssertionError(clause)
+
+
+def _absent(
+    clause: Clause, env: Mapping[str, Event], events: Sequence[Event], after: int, before: int
+) -> bool:
+    """Whether something lies between two parts that must not."""
+
+    def between(start: int, end: int) -> bool:
+        return after < start and end < before
+
+    if clause.operator == "notseq":
+        return _occurs(clause.absent, env, events, between)
+    # Any events at all may close the window earlier, whatever other aliases stand for.
+    closing = clause.parts[1]
+    return _occurs(closing, {}, events, between)
+
+
+def _occurs(
+    clause: Clause | None, env: Mapping[str, Event], events: Sequence[Event], where: object
+) -> bool:
+    assert clause is not None and callable(where)
+    for chosen in choices(clause.aliases(), env, events):
+        found = interval(clause, {**env, **chosen}, events)
+        if found is not None and where(*found):
+            return True
+    return False
+
+
+@st.composite
+def clauses(draw: st.DrawFn, counter: list[int], depth: int = 2) -> Clause:
+    def alias() -> Clause:
+        counter[0] += 1
+        return Clause(f"{draw(st.sampled_from(STREAMS))}{counter[0]}")
+
+    def inner(shallow: bool = False) -> Clause:
+        if depth == 0 or shallow or draw(st.booleans()):
+            return alias()
+        return draw(clauses(counter, depth - 1))
+
+    operators = ["follows", "precedes", "both", "and", "seq", "during", "notseq", "notfollows"]
+    operator = draw(st.sampled_from([*operators, "notprecedes", "between"]))
+    limit = draw(st.integers(1, 6))
+    if operator in ("notfollows", "notprecedes"):
+        return Clause(operator, (inner(),), inner(), limit)
+    if operator == "notseq":
+        return Clause(operator, (inner(), inner()), inner())
+    if operator == "between":
+        return Clause(operator, (inner(), inner(shallow=draw(st.booleans()))))
+    wide = operator in ("follows", "precedes", "both", "and", "seq")
+    parts = tuple(inner() for _ in range(draw(st.integers(2, 3 if wide else 2))))
+    return Clause(
+        operator, parts, None, limit if operator in ("follows", "precedes", "both") else 0
+    )
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[Event]:
+    lengths = st.sampled_from([0, 0, 0, 1, 3])
+    one = st.tuples(st.sampled_from(STREAMS), st.integers(0, 2), st.integers(1, 12), lengths)
+    found = draw(st.lists(one, max_size=7, unique=True))
+    return [(name, n, start, start + length) for name, n, start, length in found]
+
+
+@settings(deadline=None)
+@given(st.data(), worlds())
+def test_a_clause_finds_what_its_operators_say(data: st.DataObject, events: list[Event]) -> None:
+    clause = data.draw(clauses([0]))
+    occurring = clause.aliases()
+    assume(len(occurring) <= 5 and len(clause.all_aliases()) <= 6)
+    sources = ", ".join(f"{stream(alias)} {alias}" for alias in sorted(clause.all_aliases()))
+    items = ", ".join(f"{alias}.n AS c_{alias}" for alias in occurring)
+    text = "event a(n int); event b(n int);\n" + (
+        f"CREATE EVENT r AS SELECT {items} FROM {sources} EVENT {clause.text()};"
+    )
+    try:
+        program = thence.compile(text)
+    except thence.CheckError as refused:
+        # Some clauses can never hold; some cannot say that two events differ.
+        message = str(refused)
+        assert "can never hold" in message or "cannot be told apart" in message, message
+        event("refused")
+        return
+    expected = set()
+    for env in choices(occurring, {}, events):
+        at = interval(clause, env, events)
+        if at is not None:
+            expected.add((tuple(env[alias][1] for alias in occurring), *at))
+    given_events = {
+        name: [{"n": n, "start": s, "end": e} for kind, n, s, e in events if kind == name]
+        for name in STREAMS
+    }
+    found = rows_of(program.run(given_events, until=END))["r"]
+    event(f"{clause.operator}: {'some' if found else 'none'}")
+    assert found == expected, text
