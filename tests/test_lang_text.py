@@ -9,9 +9,10 @@ from strategies import Example, examples
 from test_lang_rules import EVENTS, EXAMPLES
 
 import thence
+from thence.lang.layout import laid_out
 from thence.lang.parser import parse_program
 from thence.lang.readable import readable
-from thence.lang.text import format_pattern, format_program
+from thence.lang.text import format_event, format_pattern, format_program, format_rule
 from thence.lang.values_text import format_expr
 from thence.logic.expr import Attr, Call, Const, Expr, Var
 from thence.logic.ops import (
@@ -144,6 +145,14 @@ def test_several_brackets_are_opened_where_one_is_not_enough() -> None:
     assert max(map(len, text.splitlines())) <= 100
     assert "    not(" in text.splitlines()
     assert "    ).[" in text.splitlines()
+
+
+@pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
+def test_breaking_lines_changes_nothing(case: object) -> None:
+    program = parse_program(Source(case.program))  # type: ignore[attr-defined]
+    statements = [*map(format_event, program.events), *map(format_rule, program.rules)]
+    narrow = "\n".join(laid_out(statement, width=20) for statement in statements)
+    assert parse_program(Source(narrow)) == program
 
 
 def test_strings_are_never_broken() -> None:

@@ -420,6 +420,9 @@ MISPLACED = absent(b).inside(a).where(a.price > 1)
         (lambda: a.select("r", start=a.start), "a column cannot be called 'start'"),
         (lambda: a.select("r", n=fn.count() + 1), "an aggregate is a column by itself"),
         (lambda: a.where(fn.count() > 3), "an aggregate is a column by itself"),
+        (lambda: a.where(a.id == None), r"write x.is_null\(\)"),  # noqa: E711
+        (lambda: a.where(a.id != None), r"x.is_not_null\(\)"),  # noqa: E711
+        (lambda: a.where(a.id.is_in([])), "is_in needs at least one value"),
         (lambda: a.where(a.id == "one\ntwo"), "stands on one line"),
         (lambda: a.where(a.price < float("inf")), r"use fn.float\('inf'\)"),
         (lambda: a.where(a.price == 2**64), "does not fit 64 bits"),

@@ -48,10 +48,10 @@ each comparison, and (1 < x) & (x < 5) for 1 < x < 5
     # -- comparisons
 
     def __eq__(self, other: object) -> Value:  # type: ignore[override]
-        return call("=", self, other)
+        return call("=", self, _not_null(other))
 
     def __ne__(self, other: object) -> Value:  # type: ignore[override]
-        return call("!=", self, other)
+        return call("!=", self, _not_null(other))
 
     def __lt__(self, other: object) -> Value:
         return call("<", self, other)
@@ -84,7 +84,10 @@ each comparison, and (1 < x) & (x < 5) for 1 < x < 5
     def is_in(self, *choices: object) -> Value:
         """Whether the value is one of those given, one by one or as a list."""
         listed = choices[0] if len(choices) == 1 and isinstance(choices[0], (list, tuple)) else None
-        return call("in", self, *(choices if listed is None else listed))
+        given = choices if listed is None else tuple(listed)
+        if not given:
+            raise BuildError("is_in needs at least one value to choose from: is_in(1, 2)")
+        return call("in", self, *given)
 
     def between(self, low: object, high: object) -> Value:
         """Whether the value is at least ``low`` and at most ``high``."""
@@ -330,6 +333,14 @@ def _no_value(given: Any, place: str) -> str:
             f'that name, write a["{name}"]'
         )
     return f"`{place}` takes values, and a {type(given).__name__} is none: {given!r}"
+
+
+def _not_null(other: object) -> object:
+    if other is None:
+        raise BuildError(
+            "null is equal to nothing, not even to null; write x.is_null() or x.is_not_null()"
+        )
+    return other
 
 
 def is_line(text: str) -> bool:
