@@ -102,7 +102,7 @@ def _in_one_place(place: Place, root: Node, events: Mapping[str, Alias]) -> Iter
                             continue
                         if {(one, two), (two, one)} & done:
                             continue
-                        if any(one in part and two in part for part in inside):
+                        if any({one, two} <= certain(part) for part in node.parts):
                             continue  # said inside that part
                         done.add((one, two))
                         if apart(one, two, node, place) or apart(one, two, root, place):
@@ -157,7 +157,7 @@ def differ(one: Alias, two: Alias, equal: frozenset[str], span: Span) -> s.Node:
 
 def apart(one: str, two: str, root: Node, place: Place) -> bool:
     """Whether the operators alone make two events different, one of which is of the place."""
-    graph = _Graph(one, two, {place.root, *(each.root for each in place.around())})
+    graph = _Graph(one, two, root, {place.root, *(each.root for each in place.around())})
     graph.add(root)
     return any(
         graph.strictly_before((left, which), (right, which))
@@ -169,8 +169,9 @@ def apart(one: str, two: str, root: Node, place: Place) -> bool:
 class _Graph:
     """Which start or end comes before which, for occurrences that have both aliases."""
 
-    def __init__(self, one: str, two: str, assumed: set[Node]) -> None:
+    def __init__(self, one: str, two: str, root: Node, assumed: set[Node]) -> None:
         self.wanted = {one, two}
+        self.leaves = [node for node in walk(root) if node.alias in self.wanted]
         self.assumed = assumed
         """Absent patterns that are assumed to occur, since they are what is asked about."""
         self.edges: dict[_Point, list[tuple[_Point, bool]]] = {}
@@ -220,12 +221,18 @@ class _Graph:
                 self.absence(node, absent)
 
     def branch(self, node: Node) -> tuple[Node, ...]:
-        """The one alternative that the two aliases are in; none where that cannot be told."""
+        """The alternative that must be the one: all of what is asked about is in it, or one of the
+        two aliases stands nowhere else. None where that cannot be told."""
         if len(node.parts) == 1:
             return node.parts
-        having = [part for part in node.parts if not self.assumed.isdisjoint(walk(part))]
-        having = having or [part for part in node.parts if self.wanted & set(_aliases(part))]
-        return tuple(having) if len(having) == 1 else ()
+        for part in node.parts:
+            inside = set(walk(part))
+            if not self.assumed.isdisjoint(inside) or any(
+                all(leaf in inside for leaf in self.leaves if leaf.alias == alias)
+                for alias in self.wanted
+            ):
+                return (part,)
+        return ()
 
     def span(self, node: Node, parts: tuple[Node, ...]) -> None:
         """Where a node occurs, as far as its parts say."""
