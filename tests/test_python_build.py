@@ -428,6 +428,7 @@ MISPLACED = absent(b).inside(a).where(a.price > 1)
         (lambda: a.where(a.price == 2**64), "does not fit 64 bits"),
         (lambda: a.where(a.price == object()), "a object is none"),
         (lambda: absent(b).inside(a).start, "occur at no time of their own"),
+        (lambda: absent(b).inside(a).label("x"), "label what they are joined to"),
         (lambda: fn.count(distinct=True), "which values"),
         (lambda: setattr(a, "price", 3), "is not changed"),
         (lambda: event("e", x=complex), "has the type <class 'complex'>"),

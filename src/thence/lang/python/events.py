@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
 from thence.lang import syntax as s
 from thence.lang.parser import parse_syntax
-from thence.lang.python.patterns import Occurrence, Origin, Tag
+from thence.lang.python.identity import Origin, Tag
+from thence.lang.python.patterns import Occurrence
 from thence.lang.python.values import Attribute as AttributeType
 from thence.lang.python.values import is_line, micros
 from thence.model.errors import BuildError, ParseError

@@ -28,8 +28,6 @@ from thence.lang.python.patterns import (
     Whichever,
     Window,
     core,
-    inner_patterns,
-    tag_of,
 )
 from thence.lang.python.values import (
     Aggregated,
@@ -40,6 +38,7 @@ from thence.lang.python.values import (
     Value,
     Variable,
 )
+from thence.lang.python.walk import inner_patterns, tag_of
 from thence.lang.syntax import MAX_DEPTH
 from thence.lang.timers import timer
 from thence.logic import expr as e

@@ -6,51 +6,29 @@ into logic. An object stands for one occurrence: used twice in a pattern, it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from typing import Any, Literal, NoReturn, Self
 
-from thence.lang.heads import column_names
+from thence.lang.python.columns import Term, columns_of
+from thence.lang.python.identity import Origin, Tag
 from thence.lang.python.places import Place, calling_place
 from thence.lang.python.relations import Relations, Timers
 from thence.lang.python.values import (
-    Aggregated,
     AttributeOf,
     EndPoint,
     Value,
-    Variable,
     call,
     conditions_of,
-    is_line,
     micros,
     shown_value,
     value_of,
 )
-from thence.lang.report import did_you_mean
 from thence.logic.ops import AllenRelation, WindowOperator
 from thence.model.errors import BuildError, UnknownAttributeError
-from thence.model.schema import RESERVED_ATTRIBUTES, EventSchema
 
 Row = Literal["seq", "and", "or"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tag:
-    """What makes an occurrence itself: its label, if it has one, and something to know it by."""
-
-    label: str | None = None
-    key: object = field(default_factory=object)
-
-    def __post_init__(self) -> None:
-        label: object = self.label
-        if label is None:
-            return
-        if not isinstance(label, str) or not label or label == "_" or not is_line(label):
-            raise BuildError(
-                f"a label is a name on one line, other than '_', not {label!r}; attributes are "
-                "given by name: Order('o', id=x)"
-            )
 
 
 class Pattern(Relations, Timers):
@@ -125,7 +103,9 @@ class Pattern(Relations, Timers):
 
     def label(self, name: str) -> Pattern:
         """The same occurrence under a name of your own, which texts and lineage show."""
-        raise BuildError("this cannot have a label")
+        raise BuildError(
+            "absent(…).inside(w) and collect(…).inside(w) have no label: label what they are joined to"
+        )
 
     @property
     def start(self) -> Value:
@@ -144,46 +124,14 @@ class Pattern(Relations, Timers):
 
     # -- definitions
 
-    def select(self, name: str, /, *columns: Value | Aggregated, **named: Any) -> Definition:
+    def select(self, name: str, /, *columns: Any, **named: Any) -> Definition:
         """Define an event: it occurs wherever this pattern does, with these columns.
 
         A value without a name of its own is called after the attribute or variable that it is.
         The definition makes events for other definitions: ``spike("s")``.
         """
-        for value in columns:
-            if not isinstance(value, (Value, Aggregated)):
-                raise BuildError(
-                    f"a column that is neither attribute, variable nor computed needs a name: "
-                    f"select({name!r}, column={value!r})"
-                )
-        taken = [alias for alias in named if alias in RESERVED_ATTRIBUTES]
-        if taken:
-            raise BuildError(
-                f"a column cannot be called '{taken[0]}': that name is reserved; choose another"
-            )
-        terms: list[tuple[str | None, Value | Aggregated]] = [(None, each) for each in columns]
-        for alias, value in named.items():
-            plain = isinstance(value, Aggregated)
-            terms.append((alias, value if plain else value_of(value, f"select({alias}=…)")))
-        names = column_names([(alias, _preferred(value)) for alias, value in terms])
-        return Definition(_event_name(name), names, tuple(terms), self, calling_place())
-
-
-def _preferred(value: Value | Aggregated) -> str | None:
-    match value:
-        case Variable(name) | AttributeOf(_, name):
-            return name
-        case EndPoint(_, which):
-            return which
-    return None
-
-
-def _event_name(name: object) -> str:
-    if not isinstance(name, str) or not name or not is_line(name):
-        raise BuildError(
-            f"the name of an event is text on one line, not {name!r}: select('late', id=o.id)"
-        )
-    return name
+        terms, names = columns_of(name, columns, named)
+        return Definition(name, names, terms, self, calling_place())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -356,16 +304,6 @@ def _row(operator: Row, left: Pattern, right: object) -> Pattern:
 # -- events
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Origin:
-    """Where an event comes from: declared with a schema, or derived by a definition."""
-
-    name: str
-    columns: tuple[str, ...]
-    schema: EventSchema | None = None
-    definition: Definition | None = None
-
-
 class Occurrence(Pattern):
     """One event. Its attributes are read by name: ``order.qty``, or ``order["qty"]``.
 
@@ -386,7 +324,7 @@ class Occurrence(Pattern):
     def _fill(self, origin: Origin, tag: Tag, attributes: Mapping[str, object]) -> None:
         for name, value in attributes.items():
             if name not in origin.columns:
-                raise UnknownAttributeError(_unknown(origin, name))
+                raise UnknownAttributeError(origin.lacks(name))
             if value is None:
                 raise BuildError(
                     f"null is equal to nothing, so {origin.name}({name}=None) never occurs; "
@@ -422,7 +360,7 @@ class Occurrence(Pattern):
             return AttributeOf(self, name)
         if name in ("start", "end"):
             return self.start if name == "start" else self.end
-        raise UnknownAttributeError(_unknown(self._origin, name))
+        raise UnknownAttributeError(self._origin.lacks(name))
 
     def __getattr__(self, name: str) -> Value:
         if name.startswith("_"):
@@ -455,12 +393,6 @@ class Occurrence(Pattern):
         return f"<thence event {label}{self._origin.name}({given})>"
 
 
-def _unknown(origin: Origin, name: str) -> str:
-    known = (*origin.columns, "start", "end")
-    hint = did_you_mean(name, known, f"it has {', '.join(known)}")
-    return f"'{origin.name}' has no attribute '{name}': {hint}"
-
-
 # -- definitions
 
 
@@ -473,7 +405,7 @@ class Definition:
 
     name: str
     columns: tuple[str, ...]
-    terms: tuple[tuple[str | None, Value | Aggregated], ...]
+    terms: tuple[Term, ...]
     pattern: Pattern
     place: Place
 
@@ -487,23 +419,3 @@ class Definition:
 
     def __repr__(self) -> str:
         return f"<thence definition {self.name}({', '.join(self.columns)})>"
-
-
-def tag_of(pattern: Pattern) -> Tag | None:
-    """What an occurrence is known by; None where a pattern is none by itself."""
-    if isinstance(pattern, Occurrence):
-        return pattern._tag
-    return pattern.tag if isinstance(pattern, Tagged) else None
-
-
-def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
-    """The patterns directly inside a pattern, in the order in which they bind names."""
-    match pattern:
-        case Joined(parts=parts) | Whichever(parts=parts):
-            yield from parts
-        case Related(left=left, right=right) | Window(left=left, right=right):
-            yield from (left, right)
-        case Between(absent=absent, first=first, last=last):
-            yield from (first, last, absent)
-        case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
-            yield inner

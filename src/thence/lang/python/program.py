@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from thence.lang.python.events import Event
+from thence.lang.python.identity import Origin
 from thence.lang.python.lower import lower_rule
 from thence.lang.python.patterns import (
     Definition,
     Inside,
     Occurrence,
-    Origin,
     Pattern,
     Timed,
-    inner_patterns,
 )
 from thence.lang.python.places import Place
+from thence.lang.python.walk import inner_patterns
 from thence.logic.ops import LogicProgram
 from thence.model.errors import BuildError
 from thence.model.schema import EventSchema
