@@ -104,8 +104,8 @@ class Pattern(Relations, Timers):
     def label(self, name: str) -> Pattern:
         """The same occurrence under a name of your own, which texts and lineage show."""
         raise BuildError(
-            "absent(…).inside(w) and collect(…).inside(w) have no label; label what they are joined "
-            "to"
+            "absent(…).inside(w) and collect(…).inside(w) have no label; "
+            "label what they are joined to"
         )
 
     @property
