@@ -142,6 +142,15 @@ def test_a_program_may_come_from_standard_input(
     assert "-:2:13: error: " in done.out
 
 
+def test_text_prints_a_program_that_compiles_again(thence: Command, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.thence"
+    rules.write_text("-- a remark\nevent a(x   int);\np( x )<- a( x )SEQ a(x);\n")
+    done = thence("text", rules)
+    assert done == Done(0, "event a(x int);\n\np(x) <- a(x) seq a(x);\n", "")
+    rules.write_text(done.out)
+    assert thence("text", rules) == done
+
+
 def test_explain_shows_a_plan(thence: Command, rules: Path) -> None:
     done = thence("explain", rules)
     assert done.code == 0
@@ -262,7 +271,7 @@ def test_bad_input_ends_with_2(thence: Command, rules: Path, tmp_path: Path) -> 
     assert "column 'qty', row 1: 'many' cannot be used" in done.err
 
 
-@pytest.mark.parametrize("command", ["check", "explain"])
+@pytest.mark.parametrize("command", ["check", "explain", "text"])
 def test_a_program_that_is_not_there_ends_with_2(
     thence: Command, tmp_path: Path, command: str
 ) -> None:

@@ -8,10 +8,26 @@ from hypothesis import given
 from strategies import Example, examples
 from test_lang_rules import EVENTS, EXAMPLES
 
+import thence
+from thence.lang.layout import laid_out
 from thence.lang.parser import parse_program
-from thence.lang.text import format_pattern, format_program
-from thence.logic.expr import Const, Var
-from thence.logic.ops import Atom, Timer
+from thence.lang.readable import readable
+from thence.lang.text import format_event, format_pattern, format_program, format_rule
+from thence.lang.values_text import format_expr
+from thence.logic.expr import Attr, Call, Const, Expr, Var
+from thence.logic.ops import (
+    And,
+    Atom,
+    HeadTerm,
+    Label,
+    LogicProgram,
+    Pattern,
+    Rule,
+    Timer,
+    Where,
+    Within,
+)
+from thence.model.schema import Attribute, EventSchema
 from thence.model.source import Source
 from thence.model.types import INT
 
@@ -50,7 +66,10 @@ SAMPLES = [EXAMPLES, *(f"{EVENTS}p <- {text};" for text in BODIES), *(EVENTS + h
 
 def assert_reads_back(text: str) -> None:
     program = parse_program(Source(text))
-    assert parse_program(Source(format_program(program))) == program
+    written = format_program(program)
+    again = parse_program(Source(written))
+    assert again == readable(program)
+    assert format_program(again) == written
 
 
 @pytest.mark.parametrize("text", SAMPLES)
@@ -92,3 +111,109 @@ def test_few_of_many_arguments_are_named() -> None:
 def test_a_timer_that_no_name_fits_is_refused() -> None:
     with pytest.raises(ValueError, match="no timer is written"):
         format_pattern(Timer("o", "end", 1, "end", 5))
+
+
+def test_a_limit_below_zero_reads_back() -> None:
+    declared = (EventSchema("a", ()),)
+    program = LogicProgram(declared, (Rule("p", (), Within(Atom("a"), -5)),))
+    assert parse_program(Source(format_program(program))) == program
+
+
+# -- layout
+
+
+def test_a_long_body_has_an_item_a_line() -> None:
+    items = ", ".join(f"l{n}: a(x, y{n})" for n in range(9))
+    text = format_program(parse_program(Source(f"{EVENTS}p(x) <- {items};")))
+    assert text.splitlines()[-10:-7] == ["p(x) <-", "    l0: a(x, y0),", "    l1: a(x, y1),"]
+
+
+def test_a_long_row_is_broken_before_its_operators() -> None:
+    row = " seq ".join(f"a(x, {n})" for n in range(20))
+    text = format_program(parse_program(Source(f"{EVENTS}p(x) <- {row} within 5 s;")))
+    assert text.splitlines()[-3:] == [
+        "        seq a(x, 18)",
+        "        seq a(x, 19)",
+        "        within 5 s;",
+    ]
+
+
+def test_several_brackets_are_opened_where_one_is_not_enough() -> None:
+    condition = " or ".join(f"y = {n} + x" for n in range(8))
+    body = f"not(a(x, y) where {condition}).[a(x, _) where {condition.replace('y', 'x')}, b(x, _)]"
+    text = format_program(parse_program(Source(f"{EVENTS}p(x) <- {body};")))
+    assert max(map(len, text.splitlines())) <= 100
+    assert "    not(" in text.splitlines()
+    assert "    ).[" in text.splitlines()
+
+
+@pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
+def test_breaking_lines_changes_nothing(case: object) -> None:
+    program = parse_program(Source(case.program))  # type: ignore[attr-defined]
+    statements = [*map(format_event, program.events), *map(format_rule, program.rules)]
+    narrow = "\n".join(laid_out(statement, width=20) for statement in statements)
+    assert parse_program(Source(narrow)) == program
+
+
+def test_strings_are_never_broken() -> None:
+    long = "a, where (b) " * 10
+    text = format_program(parse_program(Source(f"{EVENTS}p <- a(x, y) where '{long}' = 'a';")))
+    assert f"'{long}'" in text
+
+
+def test_lines_are_short() -> None:
+    for case in load_cases():
+        written = thence.compile(case.program).text()
+        assert max(map(len, written.splitlines())) <= 100, case.name
+
+
+# -- names that nobody wrote
+
+
+def test_hidden_events_get_names_that_can_be_written() -> None:
+    hidden = Rule("#1", (HeadTerm("x", Var("x")),), Atom("a", (("x", Var("x")),)))
+    user = Rule("p", (HeadTerm("x", Var("x")),), Atom("#1", (("x", Var("x")),)))
+    program = LogicProgram((EventSchema("a", (Attribute("x", INT),)),), (hidden, user))
+    text = format_program(program)
+    assert text.splitlines()[2:] == ["inner_1(x) <- a(x);", "p(x) <- inner_1(x);"]
+    assert_reads_back(text)
+
+
+def test_a_hidden_event_takes_no_name_that_is_there() -> None:
+    rules = (Rule("#late", (), Atom("a")), Rule("p", (), Atom("#late")))
+    program = LogicProgram((EventSchema("a", ()), EventSchema("late", ())), rules)
+    assert format_program(program).splitlines()[-1] == "p() <- late_2();"
+
+
+def test_hidden_labels_and_variables_get_names_that_can_be_written() -> None:
+    body = And(
+        (
+            Where(Label("l\n1", Atom("a")), Call(">", (Attr("l\n1", "x"), Const(1, INT)))),
+            Atom("a", (("x", Var("#x")),)),
+        )
+    )
+    program = LogicProgram((EventSchema("a", (Attribute("x", INT),)),), (Rule("p", (), body),))
+    assert format_program(program).splitlines()[-1] == "p() <- l_1: a() where l_1.x > 1, a(x);"
+
+
+# -- nothing wrong is written
+
+
+class _Unheard(Pattern):
+    """An operator that the text has no form for."""
+
+
+class _UnheardValue(Expr):
+    """A value that the text has no form for."""
+
+
+def test_an_operator_without_a_form_is_a_mistake_of_ours() -> None:
+    with pytest.raises(AssertionError, match="no text is known for _Unheard"):
+        format_pattern(_Unheard())
+
+
+def test_a_value_without_a_form_is_a_mistake_of_ours() -> None:
+    with pytest.raises(AssertionError, match="no text is known for _UnheardValue"):
+        format_expr(_UnheardValue())
+    with pytest.raises(AssertionError, match="the operator 'is_odd'"):
+        format_expr(Call("is_odd", (Var("x"),)))

@@ -415,7 +415,7 @@ def test_lineage_of_batch_jobs(spark: Any, found: list[Example], seed: int) -> N
     until = 3 * LATEST * SECOND
     job = ts.detect(combined.program, frame, until=until, lineage=True, shards=3)
     everything = job.toArrow()
-    given_events = tables(combined.program.text, combined.all_events)
+    given_events = tables(combined.program.source.text, combined.all_events)
     expected = combined.program.run(given_events, until=until, lineage=True)
     for schema in combined.program.derived:
         own = everything.filter(pc.equal(everything["type"], schema.name))

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from thence.model.errors import (
+    BuildError,
     CheckError,
     Diagnostic,
     EvaluationError,
@@ -23,7 +24,30 @@ from thence.model.errors import (
 if TYPE_CHECKING:
     from thence.causes import Absence, Cause, Derivation
     from thence.hierarchy import Hierarchy
-    from thence.program import Program, check, compile, load
+    from thence.lang.python import (
+        Attribute,
+        Definition,
+        Event,
+        Pattern,
+        Value,
+        absent,
+        all_of,
+        any_of,
+        anyone,
+        at,
+        both,
+        collect,
+        derived,
+        event,
+        fn,
+        follows,
+        notfollows,
+        notprecedes,
+        precedes,
+        sequence,
+        var,
+    )
+    from thence.program import Program, build, check, compile, load
     from thence.results import Results
     from thence.session import Session
 
@@ -31,25 +55,55 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Absence",
+    "Attribute",
+    "BuildError",
     "Cause",
     "CheckError",
+    "Definition",
     "Derivation",
     "Diagnostic",
     "EvaluationError",
+    "Event",
     "Hierarchy",
     "InputError",
     "InputWarning",
     "ParseError",
+    "Pattern",
     "Program",
     "ProgramError",
     "Results",
     "Session",
     "StateError",
     "ThenceError",
+    "Value",
+    "absent",
+    "all_of",
+    "any_of",
+    "anyone",
+    "at",
+    "both",
+    "build",
     "check",
+    "collect",
     "compile",
+    "derived",
+    "event",
+    "fn",
+    "follows",
     "load",
+    "notfollows",
+    "notprecedes",
+    "precedes",
+    "sequence",
+    "var",
 ]
+
+# What programs are made of in Python.
+_PYTHON = (
+    "Attribute", "Definition", "Event", "Pattern", "Value", "absent", "all_of", "any_of", "anyone",
+    "at", "both", "collect", "derived", "event", "fn", "follows", "notfollows", "notprecedes",
+    "precedes", "sequence", "var",
+)  # fmt: skip
 
 # These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.
 _HOMES = {
@@ -57,7 +111,9 @@ _HOMES = {
     "Cause": "thence.causes",
     "Derivation": "thence.causes",
     "Hierarchy": "thence.hierarchy",
+    **dict.fromkeys(_PYTHON, "thence.lang.python"),
     "Program": "thence.program",
+    "build": "thence.program",
     "check": "thence.program",
     "compile": "thence.program",
     "load": "thence.program",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,11 @@ from thence.hierarchy import Hierarchy, hierarchy
 from thence.io.ingest import read_events
 from thence.lang.heads import column_name_warnings
 from thence.lang.parser import parse_program
+from thence.lang.python.program import Lowered, lower_program
+from thence.lang.readable import readable
+from thence.lang.text import format_program
 from thence.logic.check import check_program
+from thence.logic.ops import LogicProgram
 from thence.model.errors import Diagnostic, InputError, ProgramError
 from thence.model.events import Events
 from thence.model.instants import instant
@@ -29,7 +34,8 @@ from thence.trace import Run
 
 
 class Program:
-    """A program of event rules, checked and ready to run. Made by :func:`compile`.
+    """A program of event rules, checked and ready to run. Made by :func:`compile`,
+    :func:`load` and :func:`build`.
 
     >>> program = compile('''
     ...     event order(id string);
@@ -50,10 +56,25 @@ class Program:
             self._checked = check_program(parse_program(source))
             self._compiled = Compiled(self._checked)
 
-    @property
+    @classmethod
+    def from_logic(cls, program: LogicProgram, name: str = "<program>") -> Program:
+        """The program that logic means; its source is its text, which errors point at."""
+        made = cls(Source(format_program(program), name))
+        if made._checked.program != readable(program):
+            raise AssertionError("a program was written as text that means something else")
+        return made
+
     def text(self) -> str:
-        """The program's text."""
-        return self.source.text
+        """The program in the rule language, laid out in one agreed way and without comments.
+
+        Compiling the text gives an equal program. What was written is ``program.source.text``.
+
+        >>> print(compile("event a( x INT ); b( x )<-a( x )where(x>1);  -- a remark").text())
+        event a(x int);
+        <BLANKLINE>
+        b(x) <- a(x) where x > 1;
+        """
+        return format_program(self._checked.program)
 
     @property
     def events(self) -> tuple[EventSchema, ...]:
@@ -187,6 +208,33 @@ def _horizon(until: Any, events: dict[str, Events]) -> int:
 def compile(text: str, name: str = "<program>") -> Program:
     """Compile a program text. Raises :class:`thence.ThenceError` where it cannot mean anything."""
     return Program(Source(text, name))
+
+
+def build(*parts: Any, name: str = "<program>") -> Program:
+    """Compile definitions made of Python objects; they bring along whatever they are made of.
+
+    Types of events may be listed too, to declare them first, or although nothing uses them.
+    Raises :class:`thence.ThenceError` where the program cannot mean anything.
+    """
+    lowered = lower_program(parts)
+    try:
+        return Program.from_logic(lowered.program, name)
+    except ProgramError as error:
+        text = format_program(lowered.program)
+        found = [_made_at(each, text, lowered) for each in error.diagnostics]
+        refusal = type(error)(tuple(found))
+    raise refusal
+
+
+def _made_at(diagnostic: Diagnostic, text: str, lowered: Lowered) -> Diagnostic:
+    """A remark on a text that was written here, with the place in Python that it comes from."""
+    before = text.splitlines()[: diagnostic.line - 1]
+    statement = sum(1 for line in before if line.endswith(";"))
+    rule = statement - len(lowered.program.events)
+    if rule < 0:
+        return diagnostic
+    shown = [diagnostic.excerpt] if diagnostic.excerpt else []
+    return replace(diagnostic, excerpt="\n".join([*shown, f"  {lowered.places[rule]}"]))
 
 
 def load(path: str | Path) -> Program:

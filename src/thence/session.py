@@ -56,7 +56,7 @@ class Session:
     def _fingerprint(self) -> str:
         """What saved state rests on: the program, what is kept of it, and for how long."""
         instants = ",".join(sorted(self._needs.instants))
-        return fingerprint(f"{self._program.text}\n{self._options.lineage}\n{instants}")
+        return fingerprint(f"{self._program.source.text}\n{self._options.lineage}\n{instants}")
 
     def push(self, events: Any) -> Results:
         """Take new events; give the results that became certain.

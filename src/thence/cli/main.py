@@ -101,6 +101,13 @@ def explain(
         sys.stdout.write(text.rstrip("\n") + "\n")
 
 
+@app.command()
+def text(file: File) -> None:
+    """Print a program in the rule language, laid out in one agreed way."""
+    with told():
+        sys.stdout.write(str(load_program(file).text()) + "\n")
+
+
 app.command()(run)
 app.command()(stream)
 app.command()(trace)

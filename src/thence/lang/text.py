@@ -1,8 +1,10 @@
 """Writes logic programs as text again, such that reading the text gives the same program.
 
-Used by ``explain`` and wherever a message shows a rule. What can be written in several ways comes
-out in one: a comma between the items of a body, labels inside ``where``, positions for arguments
-where the event's attributes are known.
+Used by ``program.text()``, by ``explain`` and wherever a message shows a rule. What can be written
+in several ways comes out in one: a comma between the items of a body, labels inside ``where``,
+positions for arguments where the event's attributes are known. An operator that has no form here
+is a mistake of ours and raises AssertionError: nothing is written that would read as something
+else.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import re
 from collections.abc import Mapping
 
 from thence.lang.heads import preferred_name
+from thence.lang.layout import laid_out
+from thence.lang.readable import readable
 from thence.lang.timers import written
 from thence.lang.values_text import format_expr, quoted
 from thence.lang.words import FUNCTIONS
@@ -46,19 +50,21 @@ Columns = Mapping[str, tuple[str, ...]]
 
 
 def format_program(program: LogicProgram) -> str:
-    """A program as text, one statement a line.
+    """A program as text: its declarations, then its rules, in lines that are easy to read.
 
     >>> from thence.lang.parser import parse_program
     >>> from thence.model.source import Source
     >>> text = "event a(x int, y int); b(x) <- l:a(x,_) SEQ a(x,3) within 90s, l.y<2;"
     >>> print(format_program(parse_program(Source(text))))
     event a(x int, y int);
+    <BLANKLINE>
     b(x) <- l: a(x, _) seq a(x, 3) within 90 s where l.y < 2;
     """
+    program = readable(program)
     columns = columns_of(program)
-    lines = [format_event(event) for event in program.events]
-    lines.extend(format_rule(rule, columns) for rule in program.rules)
-    return "\n".join(lines)
+    events = "\n".join([laid_out(format_event(event)) for event in program.events])
+    rules = "\n".join([laid_out(format_rule(rule, columns)) for rule in program.rules])
+    return "\n\n".join(part for part in (events, rules) if part)
 
 
 def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
@@ -72,7 +78,7 @@ def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
 def format_event(event: EventSchema) -> str:
     """An event's declaration as text."""
     attributes = ", ".join(f"{quoted(a.name)} {a.type}" for a in event.attributes)
-    limit = "" if event.longest is None else f" within {format_duration(event.longest)}"
+    limit = "" if event.longest is None else f" within {_limit(event.longest)}"
     return f"event {quoted(event.name)}({attributes}){limit};"
 
 
@@ -141,7 +147,7 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
     known = columns or {}
     match pattern:
         case Within(inner, limit):
-            return f"{_suffixed(inner, known)} within {format_duration(limit)}"
+            return f"{_suffixed(inner, known)} within {_limit(limit)}"
         case Where(inner, condition):
             return f"{_suffixed(inner, known)} where {format_expr(condition)}"
         case Seq(parts):
@@ -161,6 +167,12 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
         case While(window, mode, inner):
             return f"while {quoted(window)}: {mode} {_operand(inner, known)}"
     return _operand(pattern, known)
+
+
+def _limit(micros: int) -> str:
+    """A duration after ``within``, where a sign must stand in quotes."""
+    text = format_duration(micros)
+    return f"'{text}'" if micros < 0 else text
 
 
 def _has_while(pattern: Pattern) -> bool:
@@ -197,7 +209,9 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return _moments(pattern, known)
         case AnyOne(parts):
             return f"anyone({', '.join([_suffixed(part, known) for part in parts])})"
-    return f"({format_pattern(pattern, known)})"
+        case Within() | Where() | Seq() | Or() | And() | Par() | Allen() | While():
+            return f"({format_pattern(pattern, known)})"
+    raise AssertionError(f"no text is known for {type(pattern).__name__}")
 
 
 def _moments(pattern: Moments, known: Columns) -> str:

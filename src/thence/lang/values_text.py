@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from thence.lang.words import RESERVED
+from thence.lang.words import FUNCTIONS, RESERVED
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.model.time import format_duration, format_timestamp
 
@@ -56,8 +56,7 @@ def _at_level(expr: Expr, least: int = 0) -> str:
         case Call():
             text, level = _call(expr)
             return f"({text})" if level < least else text
-    # Leaves that other parts of Thence define have no text of the language.
-    return str(expr)
+    raise AssertionError(f"no text is known for {type(expr).__name__}")
 
 
 def _call(call: Call) -> tuple[str, int]:
@@ -80,6 +79,8 @@ def _call(call: Call) -> tuple[str, int]:
         # A comparison of comparisons needs parentheses on both sides; the others lean left.
         left = _at_level(args[0], known + 1 if known == _COMPARE else known)
         return f"{left} {function} {_at_level(args[1], known + 1)}", known
+    if function not in FUNCTIONS:
+        raise AssertionError(f"no text is known for the operator '{function}'")
     return f"{function}{_listed(args)}", _OPERAND
 
 

@@ -76,6 +76,14 @@ class CheckError(ProgramError):
     """The text is well formed, but names, types, safety or time make it meaningless."""
 
 
+class BuildError(ThenceError, TypeError):
+    """Python objects that were put together in a way that no program can mean."""
+
+
+class UnknownAttributeError(BuildError, AttributeError):
+    """An attribute that an event does not have, read from a Python object."""
+
+
 class InputError(ThenceError):
     """Events, files or arguments that do not fit: says which column, row or path, and why."""
 

@@ -1,0 +1,187 @@
+"""Events in Python: declared as classes, or by :func:`event`; derived ones by name."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
+
+from thence.lang import syntax as s
+from thence.lang.parser import parse_syntax
+from thence.lang.python.identity import Origin, Tag
+from thence.lang.python.patterns import Occurrence
+from thence.lang.python.values import Attribute as AttributeType
+from thence.lang.python.values import is_line, micros
+from thence.model.errors import BuildError, ParseError
+from thence.model.schema import Attribute, EventSchema
+from thence.model.source import Source
+from thence.model.types import (
+    BOOL,
+    DECIMAL,
+    DURATION,
+    FLOAT,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Type,
+    list_of,
+)
+
+_PYTHON_TYPES: dict[Any, Type] = {
+    int: INT, float: FLOAT, bool: BOOL, str: STRING, datetime: TIMESTAMP, timedelta: DURATION,
+    Decimal: DECIMAL,
+}  # fmt: skip
+
+
+class Event(Occurrence):
+    """A type of event, declared as a class; calling the class makes an event for a pattern.
+
+    >>> class Order(Event, name="order"):
+    ...     id: str
+    ...     qty: int
+    >>> Order("o", qty=3)
+    <thence event o: order(qty=3)>
+
+    ``name`` is what the event is called, the class's name if not given; ``within`` is how long
+    such an event lasts at most.
+    """
+
+    _declared: ClassVar[Origin | None] = None
+
+    def __init__(self, label: str | None = None, /, **attributes: Any) -> None:
+        origin = type(self)._declared
+        if origin is None:
+            raise BuildError(
+                "Event is what types of events are made of; declare one: "
+                "class Order(Event): …, or event('order', id=str)"
+            )
+        self._fill(origin, Tag(label), attributes)
+
+    def __init_subclass__(
+        cls,
+        name: str | None = None,
+        within: Any = None,
+        attributes: Mapping[str, Any] | None = None,
+        **others: Any,
+    ) -> None:
+        super().__init_subclass__(**others)
+        called = cls.__name__ if name is None else name
+        given = _annotated(cls) if attributes is None else attributes
+        for each in (called, *given):
+            if not each or not is_line(each):
+                raise BuildError(f"names of events and attributes are one line, unlike {each!r}")
+        schema = EventSchema(
+            called,
+            tuple(
+                Attribute(each, type_of(kind, f"{called}.{each}")) for each, kind in given.items()
+            ),
+            None if within is None else micros(within, "within"),
+        )
+        cls._declared = Origin(called, schema.names, schema=schema)
+
+
+def event(
+    name: str, attributes: Mapping[str, Any] | None = None, /, *, within: Any = None, **named: Any
+) -> type[Event]:
+    """Declare a type of event: ``Tick = event("tick", id=str, price=float)``.
+
+    Types are Python's (``int``, ``float``, ``bool``, ``str``, ``datetime``, ``timedelta``,
+    ``Decimal``, ``list[int]``) or text as in the rule language, ``"decimal(10, 2)"``. Attributes
+    whose names are not Python's stand in a dict before the others.
+    """
+    if not isinstance(name, str):
+        raise BuildError(f"an event needs a name: event('tick', id=str), not {name!r}")
+    listed = {**(attributes or {}), **named}
+
+    def fill(namespace: dict[str, Any]) -> None:
+        namespace["__doc__"] = f"The event {name}."
+
+    options = {"name": name, "within": within, "attributes": listed}
+    made: type[Event] = types.new_class(name, (Event,), options, fill)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A derived event that is defined elsewhere, or later. Made by :func:`derived`."""
+
+    name: str
+    columns: tuple[str, ...]
+
+    def __call__(self, label: str | None = None, /, **attributes: Any) -> Occurrence:
+        """An occurrence of the derived event, with a label if one is given."""
+        return Occurrence._made(Origin(self.name, self.columns), Tag(label), attributes)
+
+
+def derived(name: str, *columns: str) -> Derived:
+    """A derived event by its name and columns, for patterns that stand before its definition.
+
+    Two definitions that need each other can be written with it.
+    """
+    if not all(isinstance(each, str) for each in (name, *columns)):
+        raise BuildError("derived takes names: derived('path', 'x', 'y')")
+    return Derived(name, columns)
+
+
+def _annotated(cls: type) -> dict[str, Any]:
+    """The attributes that a class and those it is made of declare, with their types."""
+    try:
+        hints = get_type_hints(cls)
+    except NameError as problem:
+        raise BuildError(
+            f"the type of an attribute of {cls.__name__} is not known here: {problem}; declare it "
+            "where its type is imported, or with event(…)"
+        ) from None
+    names: dict[str, None] = {}
+    for base in reversed(cls.__mro__):
+        if issubclass(base, Event) and base is not Event:
+            names |= dict.fromkeys(inspect.get_annotations(base))
+    for name in names:
+        if hasattr(cls, name) and name in vars(cls):
+            raise BuildError(f"the attribute '{name}' of {cls.__name__} cannot have a default")
+    return {name: hints[name] for name in names}
+
+
+def type_of(kind: Any, what: str) -> Type:
+    """The type of the language that a Python type, or a text, stands for.
+
+    >>> str(type_of(list[int], "x")), str(type_of("decimal(10, 2)", "x")), str(type_of(str, "x"))
+    ('list<int>', 'decimal(10, 2)', 'string')
+    """
+    if isinstance(kind, Type):
+        return kind
+    if isinstance(kind, str):
+        return _written(kind, what)
+    if get_origin(kind) in (Union, types.UnionType):
+        # Every attribute may be null, so `str | None` says nothing more than `str`.
+        inner = [each for each in get_args(kind) if each is not type(None)]
+        if len(inner) == 1:
+            return type_of(inner[0], what)
+    if get_origin(kind) is AttributeType:
+        return type_of(get_args(kind)[0], what)
+    if get_origin(kind) is list:
+        return list_of(type_of(get_args(kind)[0], what))
+    found = _PYTHON_TYPES.get(kind) if isinstance(kind, type) else None
+    if found is None:
+        raise BuildError(
+            f"{what} has the type {kind!r}, which events do not have; use int, float, bool, str, "
+            "datetime, timedelta, Decimal, list[…], or text such as 'decimal(10, 2)'"
+        )
+    return found
+
+
+def _written(text: str, what: str) -> Type:
+    try:
+        (declared,) = parse_syntax(Source(f"event e(x {text});"))
+    except (ParseError, ValueError):
+        declared = None
+    if not isinstance(declared, s.EventDecl) or len(declared.columns) != 1:
+        raise BuildError(
+            f"{what} has the type {text!r}, which is none; types are int, float, bool, string, "
+            "timestamp, duration, decimal(p, s) and list<…>"
+        )
+    return declared.columns[0].type

@@ -1,0 +1,125 @@
+"""What is written as a function around patterns: absence, collection, windows, instants, rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal
+
+from thence.lang.python.patterns import (
+    Between,
+    Inside,
+    Instant,
+    Joined,
+    Pattern,
+    Whichever,
+    Window,
+    core,
+    pattern_of,
+)
+from thence.lang.python.values import micros, moment
+from thence.logic.ops import WindowOperator
+from thence.model.errors import BuildError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Absence:
+    """A pattern that must not occur; say where with ``between`` or ``inside``."""
+
+    pattern: Pattern
+
+    def between(self, first: Pattern, last: Pattern) -> Pattern:
+        """``first`` and then ``last``, and in between not the pattern."""
+        place = "between"
+        return Between(self.pattern, pattern_of(first, place), pattern_of(last, place))
+
+    def inside(self, window: Pattern) -> Pattern:
+        """Not strictly inside an occurrence of ``window``: a timer, an event or a pattern."""
+        return Inside("not", self.pattern, core(pattern_of(window, "inside")))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collection:
+    """A pattern to gather for aggregates; say where with ``inside``."""
+
+    pattern: Pattern
+
+    def inside(self, window: Pattern) -> Pattern:
+        """All strictly inside an occurrence of ``window``, of which there must be one."""
+        return Inside("collect", self.pattern, core(pattern_of(window, "inside")))
+
+
+def absent(pattern: Pattern) -> Absence:
+    """What must not occur: ``absent(c).between(a, b)``, or ``absent(c).inside(w)``."""
+    return Absence(pattern_of(pattern, "absent"))
+
+
+def collect(pattern: Pattern) -> Collection:
+    """What to gather for aggregates: ``collect(c).inside(w)``."""
+    return Collection(pattern_of(pattern, "collect"))
+
+
+def sequence(*patterns: Pattern) -> Pattern:
+    """One after the other, as ``a >> b >> c``."""
+    return _row("seq", "sequence", patterns)
+
+
+def all_of(*patterns: Pattern) -> Pattern:
+    """All of them in any order, as ``a & b & c``; commas in the rule language."""
+    return _row("and", "all_of", patterns)
+
+
+def any_of(*patterns: Pattern) -> Pattern:
+    """Wherever one of them occurs, as ``a | b | c``."""
+    return _row("or", "any_of", patterns)
+
+
+def _row(
+    operator: Literal["seq", "and", "or"], name: str, patterns: tuple[Pattern, ...]
+) -> Pattern:
+    parts = tuple(pattern_of(each, name) for each in patterns)
+    if not parts:
+        raise BuildError(f"{name} needs at least one pattern: {name}(a, b)")
+    return parts[0] if len(parts) == 1 else Joined(operator, parts)
+
+
+def at(time: str | date) -> Pattern:
+    """A point in time, used as an event: ISO 8601 text, or a datetime; without a zone, UTC."""
+    return Instant(moment(time, "at"))
+
+
+def follows(first: Pattern, second: Pattern, duration: Any) -> Pattern:
+    """``second`` ends after ``first`` does, at most so long after: at the end of ``second``."""
+    return _window("follows", first, second, duration)
+
+
+def notfollows(first: Pattern, second: Pattern, duration: Any) -> Pattern:
+    """No ``second`` ends so soon after ``first`` does: at the end of that time."""
+    return _window("notfollows", first, second, duration)
+
+
+def precedes(first: Pattern, second: Pattern, duration: Any) -> Pattern:
+    """``second`` ends before ``first`` does, at most so long before: at the end of ``first``."""
+    return _window("precedes", first, second, duration)
+
+
+def notprecedes(first: Pattern, second: Pattern, duration: Any) -> Pattern:
+    """No ``second`` ends so shortly before ``first`` does: at the end of ``first``."""
+    return _window("notprecedes", first, second, duration)
+
+
+def both(first: Pattern, second: Pattern, duration: Any) -> Pattern:
+    """Both end at most so long apart, in either order: at the later end."""
+    return _window("both", first, second, duration)
+
+
+def anyone(*patterns: Pattern) -> Pattern:
+    """At the end of whichever of them occurs."""
+    if not patterns:
+        raise BuildError("anyone needs at least one pattern: anyone(a, b)")
+    return Whichever(tuple(pattern_of(each, "anyone") for each in patterns))
+
+
+def _window(operator: WindowOperator, first: Pattern, second: Pattern, duration: Any) -> Pattern:
+    left, right = pattern_of(first, operator), pattern_of(second, operator)
+    return Window(operator, left, right, micros(duration, operator))

@@ -1,0 +1,48 @@
+"""What an occurrence is known by, and where its event comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from thence.lang.python.values import is_line
+from thence.lang.report import did_you_mean
+from thence.model.errors import BuildError
+from thence.model.schema import EventSchema
+
+if TYPE_CHECKING:
+    from thence.lang.python.patterns import Definition
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tag:
+    """What makes an occurrence itself: its label, if it has one, and something to know it by."""
+
+    label: str | None = None
+    key: object = field(default_factory=object)
+
+    def __post_init__(self) -> None:
+        label: object = self.label
+        if label is None:
+            return
+        if not isinstance(label, str) or not label or label == "_" or not is_line(label):
+            raise BuildError(
+                f"a label is a name on one line, other than '_', not {label!r}; attributes are "
+                "given by name: Order('o', id=x)"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """Where an event comes from: declared with a schema, or derived by a definition."""
+
+    name: str
+    columns: tuple[str, ...]
+    schema: EventSchema | None = None
+    definition: Definition | None = None
+
+    def lacks(self, attribute: str) -> str:
+        """What to say about an attribute that the event does not have."""
+        known = (*self.columns, "start", "end")
+        hint = did_you_mean(attribute, known, f"it has {', '.join(known)}")
+        return f"'{self.name}' has no attribute '{attribute}': {hint}"

@@ -1,0 +1,131 @@
+"""Puts a program together: which events it declares, and which definitions it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from thence.lang.python.events import Event
+from thence.lang.python.identity import Origin
+from thence.lang.python.lower import lower_rule
+from thence.lang.python.patterns import (
+    Definition,
+    Inside,
+    Occurrence,
+    Pattern,
+    Timed,
+)
+from thence.lang.python.places import Place
+from thence.lang.python.walk import inner_patterns
+from thence.logic.ops import LogicProgram
+from thence.model.errors import BuildError
+from thence.model.schema import EventSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program, and where in Python each of its rules was made."""
+
+    program: LogicProgram
+    places: tuple[Place, ...]
+
+
+def lower_program(items: Sequence[object]) -> Lowered:
+    """The program that definitions make, with whatever they are made of.
+
+    Definitions that others use, and events, need not be listed; listed, they come in that order.
+    """
+    listed = [item for item in items if isinstance(item, Definition)]
+    for item in items:
+        if not isinstance(item, Definition) and not _is_event(item):
+            raise BuildError(_not_a_part(item))
+    definitions = _with_needed(listed)
+    schemas: dict[str, EventSchema] = {}
+    declared = [item._declared for item in items if isinstance(item, type)]  # type: ignore[attr-defined]
+    used = [origin for each in definitions for origin in _origins(each.pattern)]
+    for origin in (*declared, *used):
+        if origin is not None and origin.schema is not None:
+            _declare(origin.schema, schemas)
+    first: dict[str, Definition] = {}
+    for each in definitions:
+        first.setdefault(each.name, each)
+    for origin in used:
+        if origin.schema is None and origin.name not in first:
+            raise BuildError(
+                f"nothing defines '{origin.name}': give its definition to thence.build(…), too"
+            )
+    rules = tuple(lower_rule(each, _columns(each, first[each.name])) for each in definitions)
+    program = LogicProgram(tuple(schemas.values()), rules)
+    return Lowered(program, tuple(each.place for each in definitions))
+
+
+def _is_event(item: object) -> bool:
+    return isinstance(item, type) and issubclass(item, Event) and item._declared is not None
+
+
+def _not_a_part(item: object) -> str:
+    if isinstance(item, Pattern):
+        return (
+            "thence.build takes definitions, and this is a pattern: say what it derives, with "
+            "p.select('name', column=…)"
+        )
+    return f"thence.build takes definitions, which p.select('name', …) makes, not {item!r}"
+
+
+def _with_needed(listed: Sequence[Definition]) -> list[Definition]:
+    """The definitions listed, each with those that it needs and that are not listed before it."""
+    known = {id(each) for each in listed}
+    found: list[Definition] = []
+    for each in listed:
+        ready: list[Definition] = []
+        stack = [each]
+        while stack:
+            top = stack.pop()
+            ready.append(top)
+            for origin in reversed(list(_origins(top.pattern))):
+                needed = origin.definition
+                if needed is not None and id(needed) not in known:
+                    known.add(id(needed))
+                    stack.append(needed)
+        found.extend(reversed(ready))
+    return found
+
+
+def _origins(root: Pattern) -> Iterator[Origin]:
+    """Where each event of a pattern comes from, in the order of the pattern."""
+    stack = [root]
+    seen: set[int] = set()
+    while stack:
+        pattern = stack.pop()
+        if id(pattern) in seen:
+            continue
+        seen.add(id(pattern))
+        if isinstance(pattern, Occurrence):
+            yield pattern._origin
+        inside: list[Pattern] = list(inner_patterns(pattern))
+        if isinstance(pattern, Inside):
+            inside.insert(0, pattern.window)
+        elif isinstance(pattern, Timed):
+            inside.append(pattern.of)
+        stack.extend(reversed(inside))
+
+
+def _declare(schema: EventSchema, schemas: dict[str, EventSchema]) -> None:
+    known = schemas.setdefault(schema.name, schema)
+    if known != schema:
+        raise BuildError(
+            f"the event '{schema.name}' is declared twice, as {known} and as {schema}: declare it "
+            "once, or give one of them another name"
+        )
+
+
+def _columns(definition: Definition, first: Definition) -> tuple[str, ...]:
+    """The first definition of an event names its columns; others may leave their names out."""
+    if len(first.columns) != len(definition.columns):
+        return definition.columns
+    return tuple(
+        own if alias is not None else named
+        for (alias, _), own, named in zip(
+            definition.terms, definition.columns, first.columns, strict=True
+        )
+    )

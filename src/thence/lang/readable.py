@@ -1,0 +1,108 @@
+"""Gives names that can be written to whatever a program has under a hidden name.
+
+A front end may need events, labels and variables that no user wrote, and calls them by names that
+no user would choose: with ``#`` in front, or with a line break, which no name in the text can have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass, replace
+from itertools import chain, count
+from typing import Any
+
+from thence.logic.conjunct import is_inner
+from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, Where, While, walk
+from thence.model.source import Source, Span
+from thence.model.types import Type
+
+Renaming = Callable[[str], str]
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a name is one that no user wrote."""
+    return is_inner(name) or "\n" in name or not name
+
+
+def readable(program: LogicProgram) -> LogicProgram:
+    """The same program, with a fresh plain name for everything hidden.
+
+    >>> hidden = Rule("#late", (), Atom("order"))
+    >>> shown = readable(LogicProgram((), (hidden, Rule("late", (), Atom("#late")))))
+    >>> [rule.event for rule in shown.rules], shown.rules[1].body
+    (['late_2', 'late'], Atom(event='late_2', args=()))
+    """
+    events = [e.name for e in program.events] + [rule.event for rule in program.rules]
+    for_event = _fresh(events)
+    rules = tuple(_rule(rule, for_event) for rule in program.rules)
+    return replace(program, rules=rules) if rules != program.rules else program
+
+
+def _fresh(names: Iterable[str]) -> Renaming:
+    """What each hidden name becomes, in the order in which they come; others stay."""
+    known = list(dict.fromkeys(names))
+    taken = {name for name in known if not is_hidden(name)}
+    chosen: dict[str, str] = {}
+    for name in filter(is_hidden, known):
+        plain = re.sub(r"\W+", "_", name).strip("_")
+        stem = plain if plain[:1].isalpha() else f"inner_{plain}".rstrip("_")
+        tries = chain([stem], (f"{stem}_{number}" for number in count(2)))
+        chosen[name] = next(each for each in tries if each not in taken)
+        taken.add(chosen[name])
+    return lambda name: chosen.get(name, name)
+
+
+def _rule(rule: Rule, for_event: Renaming) -> Rule:
+    events, inside = _names(rule)
+    if not any(map(is_hidden, (*events, *inside))):
+        return rule
+    renamed: Rule = _renamed(rule, for_event, _fresh(inside))
+    return renamed
+
+
+def _names(rule: Rule) -> tuple[list[str], list[str]]:
+    """The events that a rule names, and its labels and variables."""
+    events, inside = [rule.event], []
+    exprs: list[Expr] = []
+    for term in rule.terms:
+        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
+        exprs.extend([] if value is None else [value])
+    for node in walk(rule.body):
+        match node:
+            case Atom(event, args):
+                events.append(event)
+                exprs.extend(value for _, value in args)
+            case Where(_, condition):
+                exprs.append(condition)
+            case Label(name) | Ref(name) | Timer(name) | While(name):
+                inside.append(name)
+    for leaf in chain.from_iterable(map(leaves, exprs)):
+        match leaf:
+            case Var(name) | Attr(name) | TimeOf(name):
+                inside.append(name)
+    return events, inside
+
+
+def _renamed(node: Any, event: Renaming, inside: Renaming) -> Any:
+    """A rule, pattern or expression with other names for events, and for labels and variables."""
+    if isinstance(node, tuple):
+        return tuple(_renamed(each, event, inside) for each in node)
+    if not is_dataclass(node) or isinstance(node, (Type, Source, Span, type)):
+        return node
+    changed = {
+        field.name: _renamed(getattr(node, field.name), event, inside) for field in fields(node)
+    }
+    match node:
+        case Atom(name) | Rule(name):
+            changed["event"] = event(name)
+        case Var(name) | Label(name):
+            changed["name"] = inside(name)
+        case Ref(label) | Attr(label) | TimeOf(label):
+            changed["label"] = inside(label)
+        case Timer(of):
+            changed["of"] = inside(of)
+        case While(window):
+            changed["window"] = inside(window)
+    return replace(node, **changed)

@@ -1,0 +1,168 @@
+"""Makes Python objects of a logic program, with what the Python front end offers to users.
+
+So that every program of the tests is also said in Python, and has to mean the same there.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import thence
+from thence import fn
+from thence.lang.timers import written
+from thence.logic import expr as e
+from thence.logic import ops
+from thence.model.time import format_timestamp
+
+SYMBOLS: dict[str, Callable[..., Any]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "+": operator.add, "-": operator.sub, "*": operator.mul,
+    "/": operator.truediv, "%": operator.mod, "and": operator.and_, "or": operator.or_,
+    "not": operator.invert, "neg": operator.neg,
+}  # fmt: skip
+
+
+def definitions(program: ops.LogicProgram) -> list[Any]:
+    """The types of events of a program, and a definition for each of its rules."""
+    types: dict[str, Any] = {
+        schema.name: thence.event(
+            schema.name,
+            {each.name: str(each.type) for each in schema.attributes},
+            within=None if schema.longest is None else timedelta(microseconds=schema.longest),
+        )
+        for schema in program.events
+    }
+    for rule in program.rules:
+        if rule.event not in types:
+            types[rule.event] = thence.derived(rule.event, *(term.name for term in rule.terms))
+    declared = [types[schema.name] for schema in program.events]
+    return [*declared, *(_Objects(types).definition(rule) for rule in program.rules)]
+
+
+class _Objects:
+    """The objects of one rule."""
+
+    def __init__(self, types: dict[str, Any]) -> None:
+        self.types = types
+        self.labelled: dict[str, Any] = {}
+
+    def definition(self, rule: ops.Rule) -> Any:
+        # Labels first: conditions and timers may read one that stands further on.
+        for node in ops.walk(rule.body):
+            if isinstance(node, ops.Label):
+                event = (
+                    self.types[node.pattern.event] if isinstance(node.pattern, ops.Atom) else None
+                )
+                made = event(node.name) if event else thence.at("1970-01-01").label(node.name)
+                self.labelled.setdefault(node.name, made)
+        body = self.pattern(rule.body)
+        return body.select(rule.event, **{term.name: self.term(term.value) for term in rule.terms})
+
+    def pattern(self, pattern: ops.Pattern) -> Any:
+        lower = self.pattern
+        match pattern:
+            case ops.Atom(event, args):
+                return self.types[event](**{name: self.value(value) for name, value in args})
+            case ops.Label(name, inner):
+                made = lower(inner).label(name)
+                self.labelled[name] = made
+                return made
+            case ops.Ref(label):
+                return self.labelled[label]
+            case ops.Seq(parts):
+                return thence.sequence(*map(lower, parts))
+            case ops.And(parts):
+                return thence.all_of(*map(lower, parts))
+            case ops.Or(parts):
+                return thence.any_of(*map(lower, parts))
+            case ops.Par(left, right):
+                return lower(left).par(lower(right))
+            case ops.Allen(relation, left, right):
+                return getattr(lower(left), relation)(lower(right))
+            case ops.Not(absent, first, last):
+                outside = lower(first), lower(last)
+                return thence.absent(lower(absent)).between(*outside)
+            case ops.Within(inner, limit):
+                return lower(inner).within(timedelta(microseconds=limit))
+            case ops.Where(inner, condition):
+                return lower(inner).where(self.value(condition))
+            case ops.At(time):
+                return thence.at(format_timestamp(time))
+            case ops.Timer():
+                name, duration = written(pattern)
+                return getattr(self.labelled[pattern.of], name)(timedelta(microseconds=duration))
+            case ops.While(window, mode, inner):
+                made = thence.absent if mode == "not" else thence.collect
+                return made(lower(inner)).inside(self.labelled[window])
+            case ops.SemanticWindow(name, left, right, limit):
+                sides = lower(left), lower(right)
+                return getattr(thence, name)(*sides, timedelta(microseconds=limit))
+            case ops.AnyOne(parts):
+                return thence.anyone(*map(lower, parts))
+        raise AssertionError(f"no objects are made of {pattern}")
+
+    def term(self, term: e.Expr | e.Aggregate) -> Any:
+        if not isinstance(term, e.Aggregate):
+            return self.value(term)
+        if term.arg is None:
+            return fn.count()
+        aggregate = getattr(fn, term.function)
+        arg = self.value(term.arg)
+        return aggregate(arg, distinct=True) if term.distinct else aggregate(arg)
+
+    def value(self, expr: e.Expr) -> Any:
+        match expr:
+            case e.Const(value, type_):
+                if type_.kind == "timestamp":
+                    return fn.timestamp(format_timestamp(value))
+                if type_.kind == "duration":
+                    return fn.duration(timedelta(microseconds=value))
+                # Two plain values would be compared by Python, at once.
+                return fn.lit(value)
+            case e.Var(name):
+                return thence.var(name)
+            case e.Attr(label, name):
+                return self.labelled[label][name]
+            case e.TimeOf(label, which):
+                return getattr(self.labelled[label], which)
+            case e.Call("is_null", (arg,)):
+                return self.value(arg).is_null()
+            case e.Call("in", (arg, *choices)):
+                return self.value(arg).is_in(*map(self.value, choices))
+            case e.Call("like", (arg, like)):
+                return self.value(arg).like(self.value(like))
+            case e.Call("is distinct from", (left, right)):
+                return self.value(left).is_distinct_from(self.value(right))
+            case e.Call("||", (left, right)):
+                return self.value(left).concat(self.value(right))
+            case e.Call("if", args):
+                return fn.if_(*map(self.value, args))
+            case e.Call(function, args):
+                made = SYMBOLS.get(function) or getattr(fn, function)
+                return made(*map(self.value, args))
+        raise AssertionError(f"no objects are made of {expr}")
+
+
+def in_order(program: ops.LogicProgram) -> ops.LogicProgram:
+    """A program in which the arguments of each event stand in the order of its attributes."""
+    columns = {schema.name: schema.names for schema in program.events}
+    for rule in program.rules:
+        columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
+
+    def ordered(node: Any) -> Any:
+        if isinstance(node, tuple):
+            return tuple(map(ordered, node))
+        if isinstance(node, ops.Atom):
+            given = dict(node.args)
+            return replace(
+                node, args=tuple((n, given[n]) for n in columns[node.event] if n in given)
+            )
+        if isinstance(node, (ops.Pattern, ops.Rule)) and is_dataclass(node):
+            return replace(node, **{f.name: ordered(getattr(node, f.name)) for f in fields(node)})
+        return node
+
+    return replace(program, rules=ordered(program.rules))
