@@ -16,6 +16,7 @@ from thence import fn
 from thence.lang.timers import written
 from thence.logic import expr as e
 from thence.logic import ops
+from thence.logic.policy import Policy, policy_text
 from thence.model.time import format_timestamp
 
 SYMBOLS: dict[str, Callable[..., Any]] = {
@@ -60,7 +61,9 @@ class _Objects:
                 made = event(node.name) if event else thence.at("1970-01-01").label(node.name)
                 self.labelled.setdefault(node.name, made)
         body = self.pattern(rule.body)
-        return body.select(rule.event, **{term.name: self.term(term.value) for term in rule.terms})
+        made = body.select(rule.event, **{term.name: self.term(term.value) for term in rule.terms})
+        words = policy_text(replace(rule.policy, labels=()), str).split()
+        return made.using(*words, **self.policy(rule.policy))
 
     def pattern(self, pattern: ops.Pattern) -> Any:
         lower = self.pattern
@@ -101,9 +104,37 @@ class _Objects:
             case ops.SemanticWindow(name, left, right, limit):
                 sides = lower(left), lower(right)
                 return getattr(thence, name)(*sides, timedelta(microseconds=limit))
+            case ops.Moments():
+                return self.moments(pattern)
             case ops.AnyOne(parts):
                 return thence.anyone(*map(lower, parts))
         raise AssertionError(f"no objects are made of {pattern}")
+
+    def moments(self, pattern: ops.Moments) -> Any:
+        parts = [self.pattern(part) for part in pattern.parts]
+        absent = [] if pattern.operator == "without" else [self.pattern(p) for p in pattern.absent]
+        match pattern.operator:
+            case "periodic*":
+                limit = timedelta(microseconds=pattern.limit)
+                return thence.moments.not_before(parts[0], limit, parts[1])
+            case "without":
+                return thence.moments.without(parts[0], self.pattern(pattern.absent[0]), parts[1])
+            case "other_than":
+                return thence.moments.other_than(*absent, *self.choice(pattern.parts[0]))
+            case "immediately":
+                return thence.moments.immediately(*parts, *self.choice(pattern.absent[0]))
+        return getattr(thence.moments, pattern.operator)(*parts, *absent)
+
+    def choice(self, pattern: ops.Pattern) -> list[Any]:
+        parts = pattern.parts if isinstance(pattern, ops.Or) else (pattern,)
+        return [self.pattern(part) for part in parts]
+
+    def policy(self, policy: Policy) -> dict[str, Any]:
+        """The labels that a policy names, as arguments of ``using``."""
+        named = {which: [] for _, which in policy.labels}
+        for label, which in policy.labels:
+            named[which].append(self.labelled[label])
+        return named
 
     def term(self, term: e.Expr | e.Aggregate) -> Any:
         if not isinstance(term, e.Aggregate):

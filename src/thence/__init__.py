@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         event,
         fn,
         follows,
+        moments,
         notfollows,
         notprecedes,
         precedes,
@@ -91,6 +92,7 @@ __all__ = [
     "fn",
     "follows",
     "load",
+    "moments",
     "notfollows",
     "notprecedes",
     "precedes",
@@ -101,8 +103,8 @@ __all__ = [
 # What programs are made of in Python.
 _PYTHON = (
     "Attribute", "Definition", "Event", "Pattern", "Value", "absent", "all_of", "any_of", "anyone",
-    "at", "both", "collect", "derived", "event", "fn", "follows", "notfollows", "notprecedes",
-    "precedes", "sequence", "var",
+    "at", "both", "collect", "derived", "event", "fn", "follows", "moments", "notfollows",
+    "notprecedes", "precedes", "sequence", "var",
 )  # fmt: skip
 
 # These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.

@@ -49,7 +49,7 @@ def _with(policy: Policy, word: PolicyWord, report: Report) -> tuple[tuple[str, 
             )
             return (), policy
         chosen = tuple((label, name) for label in word.labels)
-        labels = (*policy.labels, *chosen)
+        labels = tuple(sorted({*policy.labels, *chosen}))
         return tuple(f"label {label}" for label in word.labels), replace(policy, labels=labels)  # type: ignore[arg-type]
     if name in CONTEXTS:
         context = CONTEXTS[name]

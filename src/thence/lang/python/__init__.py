@@ -5,7 +5,7 @@ Everything that the rule language says can be said here, and gives the same prog
 
 from __future__ import annotations
 
-from thence.lang.python import fn
+from thence.lang.python import fn, moments
 from thence.lang.python.events import Derived, Event, derived, event
 from thence.lang.python.functions import (
     Absence,
@@ -47,6 +47,7 @@ __all__ = [
     "event",
     "fn",
     "follows",
+    "moments",
     "notfollows",
     "notprecedes",
     "precedes",

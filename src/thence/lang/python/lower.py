@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import chain, count
 
+from thence.lang.policies import policy_of
 from thence.lang.precedence import join
 from thence.lang.python.patterns import (
     Between,
@@ -19,6 +20,7 @@ from thence.lang.python.patterns import (
     Joined,
     Layer,
     Limited,
+    Moment,
     Occurrence,
     Pattern,
     Related,
@@ -39,11 +41,14 @@ from thence.lang.python.values import (
     Variable,
 )
 from thence.lang.python.walk import inner_patterns, tag_of
-from thence.lang.syntax import MAX_DEPTH
+from thence.lang.report import Report
+from thence.lang.syntax import MAX_DEPTH, PolicyWord
 from thence.lang.timers import timer
 from thence.logic import expr as e
 from thence.logic import ops
+from thence.logic.policy import Policy
 from thence.model.errors import BuildError
+from thence.model.source import Source
 
 Placed = set[object]
 """The keys of the occurrences that stand in a pattern already."""
@@ -57,7 +62,7 @@ def lower_rule(definition: Definition, columns: tuple[str, ...]) -> ops.Rule:
         ops.HeadTerm(name, lowering.term(value))
         for name, (_, value) in zip(columns, definition.terms, strict=True)
     )
-    return ops.Rule(definition.name, terms, body)
+    return ops.Rule(definition.name, terms, body, policy=lowering.policy())
 
 
 class _Survey:
@@ -76,6 +81,8 @@ class _Survey:
         for _, value in definition.terms:
             arg = value.arg if isinstance(value, Aggregated) else value
             self._values([] if arg is None else [arg])
+        for _, chosen in definition.choices:
+            self._reads(chosen)
         for window in self.windows:
             self._place(window)
         for key in self.read:
@@ -234,6 +241,13 @@ class _Lowering:
                 about = lower(left)
                 inside = set(placed) if operator in ("notfollows", "notprecedes") else placed
                 return ops.SemanticWindow(operator, about, lower(right, inside), limit)
+            case Moment(operator, parts, absent, limit):
+                before = set(placed)
+                asserted = tuple(map(lower, parts))
+                unwanted = [lower(each, set(placed)) for each in absent]
+                if operator == "without":  # the first of its kind: no other one came before
+                    unwanted.append(lower(parts[1], before))
+                return ops.Moments(operator, asserted, tuple(unwanted), limit)
             case Whichever(parts):
                 return ops.AnyOne(self._branches(parts, placed, shared, depth))
         raise AssertionError(f"no logic is known for {type(pattern).__name__}")
@@ -315,6 +329,19 @@ class _Lowering:
         tag = tag_of(core(owner))
         assert tag is not None
         return self._labels.get(tag.key) or self._survey.explicit[tag.key]
+
+    # -- the policy
+
+    def policy(self) -> Policy:
+        """The policy that the words and choices of the definition are."""
+        found = [PolicyWord(word.lower(), (), 0, 0) for word in self._definition.words]
+        found += [PolicyWord(c, (self._label(p),), 0, 0) for c, p in self._definition.choices]
+        report = Report(Source(""))
+        policy = policy_of(found, report)
+        if report.found:
+            problem = report.found[0]
+            raise BuildError(f"{problem.message}: {problem.hint} ({self._definition.place})")
+        return policy
 
     # -- values
 

@@ -6,7 +6,7 @@ into logic. An object stands for one occurrence: used twice in a pattern, it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from typing import Any, Literal, NoReturn, Self
@@ -211,6 +211,16 @@ class Window(Tagged):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Moment(Tagged):
+    """Patterns whose ends lie as an operator says, and what must be absent."""
+
+    operator: str
+    parts: tuple[Pattern, ...]
+    absent: tuple[Pattern, ...] = ()
+    limit: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Whichever(Tagged):
     """The end of whichever occurs."""
 
@@ -409,6 +419,27 @@ class Definition:
     terms: tuple[Term, ...]
     pattern: Pattern
     place: Place
+    words: tuple[str, ...] = ()
+    choices: tuple[tuple[Literal["first", "last"], Pattern], ...] = ()
+
+    def using(
+        self,
+        *words: str,
+        first: Pattern | Sequence[Pattern] = (),
+        last: Pattern | Sequence[Pattern] = (),
+    ) -> Definition:
+        """The same with a policy: which matches count, and what they use up.
+
+        ``words`` are those of the language, such as ``"chronicle"``, or ``"last", "exclusive"``.
+        ``first`` and ``last`` are events of the pattern to choose the first or the last of.
+        """
+        given: tuple[object, ...] = words
+        for word in given:
+            if not (isinstance(word, str) and word.isidentifier()):
+                raise BuildError(f"using takes words such as 'chronicle', not {word!r}")
+        choices = [("first", each) for each in _listed(first, "first")]
+        choices += [("last", each) for each in _listed(last, "last")]
+        return with_changes(self, words=words, choices=tuple(choices))  # type: ignore[arg-type]
 
     def __call__(self, label: str | None = None, /, **attributes: Any) -> Occurrence:
         """An occurrence of the derived event, with a label if one is given."""
@@ -420,3 +451,9 @@ class Definition:
 
     def __repr__(self) -> str:
         return f"<thence definition {self.name}({', '.join(self.columns)})>"
+
+
+def _listed(given: Pattern | Sequence[Pattern], option: str) -> list[Pattern]:
+    """One pattern, or several."""
+    several = [given] if isinstance(given, Pattern) else list(given)
+    return [pattern_of(each, f"using({option}=…)") for each in several]
