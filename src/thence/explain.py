@@ -155,7 +155,7 @@ def _expr(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
             if kind.kind == "timestamp":
                 return format_timestamp(value)
             return "null" if value is None else repr(value)
-        case Call(function, (left, right)) if not function[0].isalpha():
+        case Call(function, (left, right)) if not function.isidentifier():
             return f"({_expr(conjunct, left)} {function} {_expr(conjunct, right)})"
         case Call(function, args):
             return f"{function}({', '.join(_expr(conjunct, arg) for arg in args)})"
