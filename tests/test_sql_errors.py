@@ -58,6 +58,9 @@ NAMES = [
     ("SELECT * FROM a x, b y EVENT OR(x, y)", "*", "not occur in every alternative", "PARTITION"),
     ("SELECT x.n, t.temp FROM a x, b y, t EVENT BETWEEN(x, y)", "t.temp", "'t' is collected",
      "with an aggregate"),
+    ("SELECT AVG(t.temp) + 1 FROM a x, b y, t EVENT BETWEEN(x, y)", "AVG",
+     "an item of SELECT by itself", "in a query over this one"),
+    ("SELECT n FROM a WHERE COUNT(*) > 1", "COUNT", "an item of SELECT by itself", "over this one"),
     ("SELECT AVG(n) FROM a", "AVG(n)", "nothing to aggregate", "BETWEEN(a, b)"),
 ]  # fmt: skip
 
