@@ -58,6 +58,9 @@ NAMES = [
     ("SELECT * FROM a x, b y EVENT OR(x, y)", "*", "not occur in every alternative", "PARTITION"),
     ("SELECT x.n, t.temp FROM a x, b y, t EVENT BETWEEN(x, y)", "t.temp", "'t' is collected",
      "with an aggregate"),
+    ("SELECT AVG(t.temp) + 1 FROM a x, b y, t EVENT BETWEEN(x, y)", "AVG",
+     "an item of SELECT by itself", "in a query over this one"),
+    ("SELECT n FROM a WHERE COUNT(*) > 1", "COUNT", "an item of SELECT by itself", "over this one"),
     ("SELECT AVG(n) FROM a", "AVG(n)", "nothing to aggregate", "BETWEEN(a, b)"),
 ]  # fmt: skip
 
@@ -111,6 +114,10 @@ CLAUSES = [
      "do not all occur in the same alternatives", "one CREATE EVENT for each"),
     ("SELECT z.n FROM a w z, b y EVENT BOTH(OR(w, y), z, '1 s')", "BOTH(OR(w, y), z, '1 s')",
      "two different events of one stream", "one CREATE EVENT for each"),
+    ("SELECT x.n FROM a x, b y z EVENT NOTFOLLOWS(x, NOTFOLLOWS(y, z, '1 s'), '1 s')"
+     " WHERE z.m = x.n", "z.m = x.n", "compares 'z', which is deep inside", "PARTITION BY"),
+    ("SELECT x.n FROM a x, b y z, c EVENT NOTFOLLOWS(x, SEQ(y, OR(z, c)), '1 s')"
+     " WHERE z.m = x.n", "z.m = x.n", "compares 'z', which is deep inside", "PARTITION BY"),
     # windows
     ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y)", "t", "neither in EVENT nor in an aggregate",
      "COUNT(t)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import thence
@@ -171,3 +173,15 @@ def test_a_result_tells_which_events_it_rests_on() -> None:
         ("a", "a"),
         ("y", "b"),
     ]
+
+
+def test_the_library_finds_the_same_in_both_notations() -> None:
+    library = Path(__file__).resolve().parent.parent / "examples" / "library"
+    as_rules, as_queries = (
+        thence.load(library / name).run(library / "events.jsonl")
+        for name in ("library.thence", "queries.thence")
+    )
+    assert as_rules.total > 0
+    assert {name: as_rules[name].to_pylist() for name in as_rules} == {
+        name: as_queries[name].to_pylist() for name in as_queries
+    }

@@ -160,7 +160,7 @@ def expression(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
             if kind.kind == "timestamp":
                 return format_timestamp(value)
             return "null" if value is None else repr(value)
-        case Call(function, (left, right)) if not function[0].isalpha():
+        case Call(function, (left, right)) if not function.isidentifier():
             return f"({expression(conjunct, left)} {function} {expression(conjunct, right)})"
         case Call(function, args):
             return f"{function}({', '.join(expression(conjunct, arg) for arg in args)})"

@@ -25,7 +25,34 @@ def targets(condition: Value, places: Sequence[Place]) -> list[Node]:
     for place in inner:
         if place not in seeing and not any(place in other.around() for other in seeing):
             raise _nowhere(condition, inner)
-    return [node for place in seeing for node in _nodes(condition, reads & place.aliases, place)]
+    return [node for place in seeing for node in _inner_nodes(condition, place)]
+
+
+def _inner_nodes(condition: Value, place: Place) -> list[Node]:
+    """The nodes in an absent or collected pattern around which a condition goes. Only directly
+    around the pattern, or an alternative of it, can a condition read what is just outside."""
+    found = _nodes(condition, condition.reads & place.aliases, place)
+    outside = condition.reads - place.aliases
+    beyond = outside - (place.parent.aliases if place.parent is not None else set())
+    direct = not beyond and set(found) <= set(_alternatives(place.root))
+    if direct or not outside:
+        return found
+    inside = min(condition.reads & place.aliases)
+    raise Refused(
+        s.span_of(condition.node),
+        f"this condition compares '{inside}', which is deep inside what must be absent, with "
+        f"'{min(beyond or outside)}' outside of it",
+        "columns that must be equal can stand in PARTITION BY; else, make a simpler EVENT clause",
+    )
+
+
+def _alternatives(node: Node) -> list[Node]:
+    """A node and, where it is an OR, its parts."""
+    found = [node]
+    for each in found:
+        if each.kind == "or":
+            found.extend(each.parts)
+    return found
 
 
 def _visible(place: Place) -> set[str]:
@@ -59,11 +86,11 @@ def _nodes(condition: Value, reads: frozenset[str] | set[str], place: Place) -> 
         elif node.kind in ("or", "anyone") or reads <= here:
             stack.extend(reversed(node.parts))
         else:
-            raise _alternatives(condition)
+            raise _in_some_alternatives(condition)
     return found
 
 
-def _alternatives(condition: Value) -> Refused:
+def _in_some_alternatives(condition: Value) -> Refused:
     return Refused(
         s.span_of(condition.node),
         "this condition reads aliases that do not all occur in the same alternatives",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from thence.lang import syntax as s
 from thence.lang.report import did_you_mean
 from thence.lang.sql.refusal import Refused
+from thence.lang.words import AGGREGATES
 from thence.model.source import Span
 
 _TIMES = ("start", "end")
@@ -54,9 +55,13 @@ class Names:
             )
         return found
 
-    def value(self, node: s.Node) -> Value:
-        """An expression with every column read through its alias, or as a shared variable."""
+    def value(self, node: s.Node, aggregate: bool = False) -> Value:
+        """An expression with every column read through its alias, or as a shared variable.
+
+        ``aggregate`` says that it may be an aggregate.
+        """
         reads: set[str] = set()
+        whole = s.strip(node) if aggregate else None
 
         def leaf(name: s.Name | s.Dotted) -> s.Node:
             found = self._column(name) if isinstance(name, s.Name) else self._dotted(name)
@@ -66,6 +71,12 @@ class Names:
 
         def call(node: s.Apply) -> s.Node | None:
             """``duration(a)`` and ``count(a)`` are about an event, not about a column."""
+            if is_aggregate(node) and node is not whole:
+                raise Refused(
+                    Span(node.start, node.name_end),
+                    f"{node.name.upper()} is an aggregate, which is an item of SELECT by itself",
+                    "compute with it in a query over this one: FROM (SELECT … AS x …) a",
+                )
             if len(node.args) != 1 or not isinstance(node.args[0], s.Name):
                 return None
             alias = node.args[0]
@@ -139,6 +150,12 @@ class Names:
         if own:
             return f"'{name}' has the alias {' and '.join(own)} here"
         return did_you_mean(name, self.aliases, f"add it: FROM …, stream {name}")
+
+
+def is_aggregate(node: s.Node) -> bool:
+    """Whether a node is an aggregate. (``min`` and ``max`` of several values are not.)"""
+    inner = s.strip(node)
+    return isinstance(inner, s.Apply) and inner.name.lower() in AGGREGATES and len(inner.args) <= 1
 
 
 def _time(alias: s.Name, which: str) -> s.Dotted:

@@ -6,9 +6,8 @@ from thence.lang import syntax as s
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body
 from thence.lang.sql.catalog import Column, column_of
-from thence.lang.sql.names import Alias
+from thence.lang.sql.names import Alias, is_aggregate
 from thence.lang.sql.refusal import Refused
-from thence.lang.words import AGGREGATES
 from thence.model.source import Span
 
 
@@ -26,8 +25,8 @@ def selected(select: q.Select, body: Body) -> list[Column]:
 
 def _written(item: s.Term, body: Body) -> Column:
     column = column_of(item)
-    value = body.names.value(item.value)
-    aggregate = _is_aggregate(item.value)
+    value = body.names.value(item.value, aggregate=True)
+    aggregate = is_aggregate(item.value)
     if aggregate and not body.collected:
         raise Refused(
             column.span,
@@ -90,9 +89,9 @@ def _check_readable(alias: str, span: Span, body: Body, aggregate: bool) -> None
 
 def _check_collected(columns: list[Column], body: Body) -> None:
     """What is collected must be read, or FROM says something that the query does not mean."""
-    aggregates = [column.value for column in columns if _is_aggregate(column.value)]
+    aggregates = [column.value for column in columns if is_aggregate(column.value)]
     for alias, span in body.collected.items():
-        if any(alias in body.names.value(value).reads for value in aggregates):
+        if any(alias in body.names.value(value, aggregate=True).reads for value in aggregates):
             continue
         if len(body.collected) == 1 and any(_counts_all(value) for value in aggregates):
             continue
@@ -101,11 +100,6 @@ def _check_collected(columns: list[Column], body: Body) -> None:
             f"'{alias}' stands neither in EVENT nor in an aggregate",
             f"say in EVENT when it occurs, or aggregate what is collected: COUNT({alias})",
         )
-
-
-def _is_aggregate(node: s.Node) -> bool:
-    inner = s.strip(node)
-    return isinstance(inner, s.Apply) and inner.name.lower() in AGGREGATES
 
 
 def _counts_all(node: s.Node) -> bool:
