@@ -36,7 +36,9 @@ CASES = [
     ("p <- zzz(x);", "zzz", "unknown event 'zzz'", "declare it: event zzz(…);"),
     ("p <- Order;", "Order", "unknown event or label 'Order'", "did you mean 'order'?"),
     ("p <- folows(gate, gate, 1 s);", "folows", "unknown event 'folows'", "'follows'"),
-    ("p <- any(2, gate, gate);", "any", "`any` is not part of this version", None),
+    ("p <- any(3, gate, gate);", "3", "any 3 of 2 events is not possible", "from 1 to 2"),
+    ("p <- then(gate);", "then(gate)", "then takes at least 2 arguments, and 1 are given", None),
+    ("p <- aperiodic*(gate, gate);", "aperiodic*", "is not part of this version", None),
     ("p <- lower('x') seq gate;", "lower('x')", "happens at no time", "put the condition into"),
     # arguments
     ("p <- order(x);", "order(x)", "has 3 attributes, and only 1 is given",

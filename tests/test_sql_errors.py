@@ -80,7 +80,7 @@ EVENT_CLAUSE = [
     ("x and not y", "not y", "an absence needs the time", "SEQ(a, NOT c, b)"),
     ("NOT(y, SEQ(x, x))", "NOT(y, SEQ(x, x))", "an absence needs the time", "BETWEEN(a, b)"),
     ("(x, y)", "(x, y)", "a comma does not join events", "AND(a, b)"),
-    ("ANY(2, x, y)", "ANY", "ANY is not part of this version", None),
+    ("ANY(2, x, y)", "ANY", "ANY is not part of event SQL", "use it in a rule"),
     ("BOTH(NOTFOLLOWS(x, y, '1 s'), y, '1 s')", "y", "cannot be absent as well", "FROM b y y2"),
     ("x", "y", "EVENT says nothing about it", "BETWEEN(a, b)"),
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import duration_of, end_of, start_of, token_span, unquoted
-from thence.lang.words import NOT_YET
+from thence.lang.words import MOMENT_OPERATORS, NOT_YET
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
@@ -184,9 +184,12 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in NOT_YET:
-            message = f"{name.upper()} is not part of this version"
-            raise SyntaxProblem(token_span(name), message)
+        if name.lower() in NOT_YET | MOMENT_OPERATORS:
+            raise SyntaxProblem(
+                token_span(name),
+                f"{name.upper()} is not part of event SQL in this version",
+                "use it in a rule: a program may have both",
+            )
         span = Span(start_of(name), end_of(parts[-1]))
         limit = _limit(args.pop()) if isinstance(args[-1], Token) else None
         depth = _depth(_without_limits(args), span)
