@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from thence.cli.common import File, load_program
+from thence.cli.demo import demo
 from thence.cli.exits import PROGRAM, told
 from thence.cli.run import run
 from thence.cli.stream import stream
@@ -91,6 +92,7 @@ def explain(file: File) -> None:
 
 app.command()(run)
 app.command()(stream)
+app.add_typer(demo)
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
