@@ -68,7 +68,7 @@ def library(
     thence demo library --rules
     """
     with told():
-        from thence.demo.library.feed import Pace
+        from thence.demo.library.feed import Pace, write_findings
         from thence.demo.library.findings import compare
         from thence.demo.library.simulate import simulate
         from thence.demo.library.watch import program_text
@@ -89,8 +89,10 @@ def library(
             for finding in findings:
                 _show(finding)
             found.extend(findings)
+            if out is not None:
+                write_findings(out / "found.jsonl", findings)
 
-        with _kept(out, day, found) as folder:
+        with _kept(out, day) as folder:
             finished = _watch(day, tell, pace, engine, folder, keep=out is not None)
         if not finished:
             _say("stopped")
@@ -128,7 +130,7 @@ def _watch(day: Day, tell: Tell, pace: Pace, engine: Engine, folder: Path, keep:
 
 
 @contextmanager
-def _kept(out: Path | None, day: Day, found: list[Finding]) -> Iterator[Path]:
+def _kept(out: Path | None, day: Day) -> Iterator[Path]:
     """The folder of a run; without ``--out``, one that is gone afterwards."""
     from thence.demo.library.feed import write_findings
     from thence.demo.library.watch import PROGRAM, program_text
@@ -143,7 +145,6 @@ def _kept(out: Path | None, day: Day, found: list[Finding]) -> Iterator[Path]:
     (out / PROGRAM).write_text(program_text(), encoding="utf-8")
     write_findings(out / "planted.jsonl", list(day.planted))
     yield out
-    write_findings(out / "found.jsonl", found)
     _say(f"the program, the readings and what was found are in {out}")
 
 

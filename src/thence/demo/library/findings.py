@@ -80,7 +80,7 @@ KINDS: Mapping[str, Kind] = {
         "{people} walked out through {place} with {book}, checked out there",
         "green",
     ),
-    "return": Kind("Returned", "returns", "{book} came back through {place}", "cyan", ()),
+    "return": Kind("Returned", "returns", "{people} brought {book} back through {place}", "cyan"),
     "booklifting": Kind(
         "BookliftingAlert", "bookliftings", "{book} left through {place}", "bold red", ()
     ),

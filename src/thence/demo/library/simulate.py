@@ -182,7 +182,7 @@ class _Library:
         held = self.loans[patron]
         books = self.random.sample(held, self.random.randint(1, len(held)))
         door, entered = self.ways.enter(arrival, [Carrier((patron, *books))])
-        self.plant(entered, "return", door, books)
+        self.plant(entered, "return", door, books, patron)
         for book in books:
             held.remove(book)
             self.stock.put_back(book, entered + self.seconds(10, 40))
