@@ -1,7 +1,8 @@
 """The command ``thence``.
 
-Exit codes: 0 done; 1 the program has errors; 2 the command or the input does not fit; 3 a value
-could not be computed; 4 something was found and ``--fail-if-found`` was given; 130 interrupted.
+Exit codes: 0 done; 1 the program has errors, or a demo found something else than was planted; 2 the
+command or the input does not fit; 3 a value could not be computed; 4 something was found and
+``--fail-if-found`` was given; 130 interrupted.
 """
 
 from __future__ import annotations

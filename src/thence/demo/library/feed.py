@@ -75,11 +75,11 @@ def batches(day: Day, span: int) -> Iterator[Batch]:
 
 
 class Clock:
-    """Tells when a batch is due. It starts when it is made."""
+    """Tells when a batch is due. It starts when it is made, at some millisecond of the day."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, start: int = 0) -> None:
         self._pace = pace
-        self._begin = time.monotonic()
+        self._begin = time.monotonic() - pace.seconds(start)
 
     def wait(self, batch: Batch, stop: Event, most: float | None = None) -> bool:
         """Wait for a batch, for ``most`` seconds if given; whether it is due."""

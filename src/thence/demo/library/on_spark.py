@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from thence.demo.library.feed import Batch, Clock, Folder, Pace, batches
+from thence.demo.library.feed import Clock, Folder, Pace, batches
 from thence.demo.library.findings import EVENTS, OPENS, found
 from thence.demo.library.sensors import MAX_DELAY
 from thence.demo.library.simulate import Day
@@ -45,7 +45,8 @@ def watch_on_spark(
 
     It ends when everything has been judged, or when ``stop`` is set; whether it came to its end.
     """
-    waiting = list(batches(day, pace.span))
+    first, *waiting = batches(day, pace.span)
+    folder.add(first)
     fast = pace.speed is None
     while fast and waiting:
         folder.add(waiting.pop(0))
@@ -60,7 +61,21 @@ def watch_on_spark(
     writer = writer.option("checkpointLocation", str(checkpoint)).trigger(processingTime=_TRIGGER)
     query = writer.start()
     try:
-        return _follow(query, waiting, Clock(pace), folder, came, tell, _last_watermark(day), stop)
+        # The day goes on when Spark has warmed up with the first file.
+        judged = _Judged(query, _last_watermark(day))
+        clock = None
+        while not (judged.everything or stop.is_set()):
+            if waiting and clock is not None:
+                if clock.wait(waiting[0], stop, most=_LOOK) and not stop.is_set():
+                    folder.add(waiting.pop(0))
+            else:
+                stop.wait(_LOOK)
+            judged.look()
+            if clock is None and judged.anything:
+                clock = Clock(pace, first.due)
+            for rows in _all_in(came):
+                tell(found(rows))
+        return judged.everything
     finally:
         query.stop()
 
@@ -81,33 +96,26 @@ def _last_watermark(day: Day) -> int:
     return (int(OPENS.timestamp() * 1_000) + day.ends) * 1_000 - parse_duration(MAX_DELAY)
 
 
-def _follow(
-    query: Any,
-    waiting: list[Batch],
-    clock: Clock,
-    folder: Folder,
-    came: SimpleQueue[list[Row]],
-    tell: Tell,
-    last_watermark: int,
-    stop: Event,
-) -> bool:
-    """Add each file when it is due, and tell what came, until all is judged."""
-    judged = False
-    number = -1
-    while not (judged or stop.is_set()):
-        if waiting:
-            if clock.wait(waiting[0], stop, most=_LOOK) and not stop.is_set():
-                folder.add(waiting.pop(0))
-        else:
-            stop.wait(_LOOK)
-        if not query.isActive:
-            query.awaitTermination()  # raises what the query failed with
-        for batch in new_batches(query, number):
-            number = batch.number
-            judged = batch.watermark is not None and batch.watermark >= last_watermark
-        for rows in _all_in(came):
-            tell(found(rows))
-    return judged
+class _Judged:
+    """How far a query has come; ``last`` is the watermark at which everything is judged."""
+
+    def __init__(self, query: Any, last: int) -> None:
+        self._query, self._last = query, last
+        self._batch = -1
+        self.everything = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether a batch is done."""
+        return self._batch >= 0
+
+    def look(self) -> None:
+        """See which batches are done. Raises what the query failed with."""
+        if not self._query.isActive:
+            self._query.awaitTermination()
+        for batch in new_batches(self._query, self._batch):
+            self._batch = batch.number
+            self.everything = batch.watermark is not None and batch.watermark >= self._last
 
 
 def _all_in(came: SimpleQueue[list[Row]]) -> Iterator[list[Row]]:
