@@ -57,14 +57,14 @@ def watch_on_spark(
     def take(frame: DataFrame, _: int) -> None:
         came.put(frame.toArrow().to_pylist())
 
-    writer = results.writeStream.queryName("library").foreachBatch(take)
+    writer = results.writeStream.foreachBatch(take)
     writer = writer.option("checkpointLocation", str(checkpoint)).trigger(processingTime=_TRIGGER)
     query = writer.start()
     try:
         # The day goes on when Spark has warmed up with the first file.
         judged = _Judged(query, _last_watermark(day))
         clock = None
-        while not (judged.everything or stop.is_set()):
+        while not (judged.ended or stop.is_set()):
             if waiting and clock is not None:
                 if clock.wait(waiting[0], stop, most=_LOOK) and not stop.is_set():
                     folder.add(waiting.pop(0))
@@ -103,6 +103,7 @@ class _Judged:
         self._query, self._last = query, last
         self._batch = -1
         self.everything = False
+        self.ended = False
 
     @property
     def anything(self) -> bool:
@@ -113,9 +114,11 @@ class _Judged:
         """See which batches are done. Raises what the query failed with."""
         if not self._query.isActive:
             self._query.awaitTermination()
+            self.ended = True  # somebody else has stopped it
         for batch in new_batches(self._query, self._batch):
             self._batch = batch.number
             self.everything = batch.watermark is not None and batch.watermark >= self._last
+        self.ended = self.ended or self.everything
 
 
 def _all_in(came: SimpleQueue[list[Row]]) -> Iterator[list[Row]]:
