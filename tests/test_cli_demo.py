@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
+from doc_pages import ROOT, code, section
 from test_cli import Command, thence
+
+from thence.cli.main import app
 
 __all__ = ["thence"]  # fixture
 
@@ -47,6 +51,15 @@ def test_the_library_tells_what_it_finds_and_compares_it(thence: Command) -> Non
 def test_another_seed_is_another_day(thence: Command) -> None:
     days = [thence("demo", "library", *FAST, *SMALL, "--seed", seed).out for seed in (1, 1, 2)]
     assert days[0] == days[1] != days[2]
+
+
+def test_every_option_is_described() -> None:
+    group: Any = typer.main.get_command(app)
+    described = " ".join(code(section(ROOT / "docs" / "cli.md", "thence demo")))
+    for name, demo in group.commands["demo"].commands.items():
+        assert f"thence demo {name}" in described
+        options = {option for p in demo.params for option in p.opts if option.startswith("--")}
+        assert {option for option in options - {"--help"} if option not in described} == set()
 
 
 def test_the_program_is_printed(thence: Command) -> None:
