@@ -320,3 +320,15 @@ def test_a_stream_on_spark_finds_the_same(spark: Any, tmp_path: Path) -> None:
     assert finished
     assert keys(told) == keys(day.planted)
     assert sorted(told) == sorted(watched(day))
+    assert spark.streams.active == []
+
+
+def test_a_stream_on_spark_can_be_stopped(spark: Any, tmp_path: Path) -> None:
+    from thence.demo.library.on_spark import watch_on_spark
+
+    day, folder, stop = simulate(1, visits=8, minutes=5), Folder(tmp_path / "readings"), Event()
+    stop.set()
+    checkpoint, slowly = tmp_path / "checkpoint", Pace(speed=1)
+    told: list[Finding] = []
+    assert not watch_on_spark(spark, PROGRAM, day, told.extend, slowly, folder, checkpoint, stop)
+    assert spark.streams.active == []

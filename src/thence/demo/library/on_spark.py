@@ -25,8 +25,8 @@ _TRIGGER = "1 second"
 _LOOK = 0.2
 """Seconds between two looks at the query."""
 
-_FAST_FILES = 4
-"""Files in a batch of the query when nobody waits."""
+_FAST_BATCHES = 4
+"""In how many batches the query takes a day for which nobody waits."""
 
 Row = dict[str, Any]
 
@@ -47,10 +47,12 @@ def watch_on_spark(
     """
     first, *waiting = batches(day, pace.span)
     folder.add(first)
-    fast = pace.speed is None
-    while fast and waiting:
-        folder.add(waiting.pop(0))
-    given = _readings(spark, program, folder, _FAST_FILES if fast else None)
+    at_once = None
+    if pace.speed is None:
+        at_once = -(-(1 + len(waiting)) // _FAST_BATCHES)
+        while waiting:
+            folder.add(waiting.pop(0))
+    given = _readings(spark, program, folder, at_once)
     results = detect(program, given, list(EVENTS), max_delay=MAX_DELAY)
     came: SimpleQueue[list[Row]] = SimpleQueue()
 
