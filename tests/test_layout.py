@@ -36,7 +36,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spark": CORE,
     "studio": CORE | {"spark", "viz"},
     "viz": CORE | {"spark"},
-    "cli": CORE | {"spark", "studio", "viz"},
+    "demo": CORE | {"spark", "studio", "viz"},
+    "cli": CORE | {"spark", "studio", "viz", "demo"},
 }
 
 

@@ -12,6 +12,7 @@ import typer
 
 OK = 0
 PROGRAM = 1
+DIFFERENT = 1
 INPUT = 2
 EVALUATION = 3
 FOUND = 4

@@ -1,7 +1,8 @@
 """The command ``thence``.
 
-Exit codes: 0 done; 1 the program has errors; 2 the command or the input does not fit; 3 a value
-could not be computed; 4 something was found and ``--fail-if-found`` was given; 130 interrupted.
+Exit codes: 0 done; 1 the program has errors, or a demo found something else than was planted; 2 the
+command or the input does not fit; 3 a value could not be computed; 4 something was found and
+``--fail-if-found`` was given; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Annotated
 import typer
 
 from thence.cli.common import File, load_program
+from thence.cli.demo import demo
 from thence.cli.exits import PROGRAM, told
 from thence.cli.run import run
 from thence.cli.stream import stream
@@ -111,6 +113,7 @@ def text(file: File) -> None:
 app.command()(run)
 app.command()(stream)
 app.command()(trace)
+app.add_typer(demo)
 
 
 def spread(arguments: Sequence[str]) -> list[str]:

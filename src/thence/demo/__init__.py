@@ -1,0 +1,1 @@
+"""Demonstrations: small worlds that are simulated, and programs that watch them."""
