@@ -104,10 +104,10 @@ def test_all_that_the_program_derives_is_what_the_oracle_says(seed: int) -> None
         for _, signal in simulate(seed, visits=16, minutes=10).signals
         if not signal.place.startswith("shelf")
     ]
-    meant = oracle(PROGRAM.text, events, None)
+    meant = oracle(PROGRAM.source.text, events, None)
     assert all(meant[kind.event] for kind in KINDS.values())
-    assert batch(PROGRAM.text, events, None) == meant
-    assert micro_batches(PROGRAM.text, events, None) == meant
+    assert batch(PROGRAM.source.text, events, None) == meant
+    assert micro_batches(PROGRAM.source.text, events, None) == meant
 
 
 # -- the simulated day
