@@ -10,19 +10,13 @@ import altair as alt
 
 from benchmarks.figures.questions import Figure
 from benchmarks.figures.report import Result
+from benchmarks.figures.ways import Kind
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "build" / "figures"
 FORMATS = ("svg", "png")
 
-# Thence in one colour wherever it runs; what it is compared with by kind, the paper's join darker.
-COLOURS = {
-    "Thence": "#c2410c",
-    "DuckDB, Arrow table": "#1e3a5f",
-    "DuckDB, own table": "#2f6690",
-    "DuckDB, in pieces": "#8fb8d6",
-    "Spark SQL": "#1e3a5f",
-    "Spark SQL, in pieces": "#8fb8d6",
-}
+# One colour for each kind, wherever it runs.
+COLOURS: dict[Kind, str] = {"ours": "#c2410c", "join": "#1e3a5f", "pieces": "#8fb8d6"}
 WIDTH, HEIGHT = 330, 260
 
 
@@ -68,7 +62,7 @@ def _panel(figure: Figure, results: Sequence[Result], host: str, scale: Any) -> 
         for way in result.ways
         if way.host == host
     ]
-    names = list(dict.fromkeys(row["way"] for row in rows))
+    colours = {way.name: COLOURS[way.kind] for way in results[0].ways if way.host == host}
     places = sorted(result.x for result in results)
     wide = places[-1] >= 10 * places[0]
     x_scale = alt.Scale(type="log" if wide else "linear", domain=[places[0], places[-1]])
@@ -81,7 +75,7 @@ def _panel(figure: Figure, results: Sequence[Result], host: str, scale: Any) -> 
             y=alt.Y("rate:Q", title="events per second", scale=scale, axis=alt.Axis(format="~s")),
             color=alt.Color(
                 "way:N",
-                scale=alt.Scale(domain=names, range=[COLOURS[name] for name in names]),
+                scale=alt.Scale(domain=list(colours), range=list(colours.values())),
             ),
             tooltip=[
                 alt.Tooltip("way:N"),

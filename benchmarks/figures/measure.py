@@ -7,9 +7,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from benchmarks.figures.answers import Answer
-from benchmarks.figures.ways import Way
+from benchmarks.figures.ways import Kind, Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Effort:
     patience: float
 
 
-FULL = Effort(rounds=5, warm_up=2, patience=20.0)
+FULL = Effort(rounds=3, warm_up=2, patience=15.0)
 QUICK = Effort(rounds=1, warm_up=0, patience=5.0)
 
 
@@ -35,8 +36,7 @@ class Measured:
 
     name: str
     host: str
-    ours: bool
-    judged: bool
+    kind: Kind
     answer: Answer
     seconds: tuple[float, ...]
 
@@ -46,17 +46,21 @@ class Measured:
 
 
 def measured(ways: Sequence[Way], effort: Effort) -> list[Measured]:
-    """Every way once for its answer, then all of them in turn, every other round backwards."""
-    answers = [way.answer() for way in ways]
-    runs: list[list[float]] = [[] for _ in ways]
+    """All ways in turn, every other round backwards; what each found is looked at once."""
+    runs: dict[Way, list[float]] = {way: [] for way in ways}
+    answers: dict[Way, Answer] = {}
     for place in range(effort.warm_up + effort.rounds):
-        turns = list(zip(ways, runs, strict=True))
-        for way, seconds in turns if place % 2 == 0 else reversed(turns):
-            if sum(seconds) <= effort.patience:
-                seconds.append(_timed(way))
+        for way in ways if place % 2 == 0 else ways[::-1]:
+            if sum(runs[way]) > effort.patience:
+                continue
+            seconds, found = _timed(way)
+            runs[way].append(seconds)
+            if way not in answers:
+                answers[way] = way.answer(found)
+            del found
     return [
-        Measured(way.name, way.host, way.ours, way.judged, answer, counting(seconds, effort))
-        for way, answer, seconds in zip(ways, answers, runs, strict=True)
+        Measured(way.name, way.host, way.kind, answers[way], counting(runs[way], effort))
+        for way in ways
     ]
 
 
@@ -71,11 +75,9 @@ def counting(seconds: Sequence[float], effort: Effort) -> tuple[float, ...]:
     return tuple(seconds[effort.warm_up :] or seconds[-1:])
 
 
-def _timed(way: Way) -> float:
-    """Seconds on the wall; what is returned is dropped only after the clock has stopped."""
+def _timed(way: Way) -> tuple[float, Any]:
+    """Seconds on the wall, and what was found: it is dropped only after the clock has stopped."""
     gc.collect()
     start = time.perf_counter()
-    kept = way.run()
-    seconds = time.perf_counter() - start
-    del kept
-    return seconds
+    found = way.run()
+    return time.perf_counter() - start, found

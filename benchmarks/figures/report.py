@@ -8,7 +8,9 @@ from typing import Any
 
 from benchmarks.figures.measure import Measured
 from benchmarks.figures.questions import Figure
+from benchmarks.figures.ways import Kind
 
+JOINS: dict[Kind, str] = {"join": "the join", "pieces": "the join in pieces"}
 NOISE = 0.1  # a ratio may be smaller by this share than one before it and still count as no less
 
 
@@ -24,19 +26,15 @@ class Result:
     def hosts(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(way.host for way in self.ways))
 
-    def ours(self, host: str) -> Measured:
-        return next(way for way in self.ways if way.host == host and way.ours)
-
-    def others(self, host: str) -> tuple[Measured, ...]:
-        return tuple(way for way in self.ways if way.host == host and not way.ours)
+    def way(self, host: str, kind: Kind) -> Measured:
+        return next(way for way in self.ways if (way.host, way.kind) == (host, kind))
 
     def times_as_fast(self, other: Measured) -> float:
-        """How many times as fast as another way Thence is on the same host."""
-        return other.median / self.ours(other.host).median
+        """How many times as fast as another way Thence is on the same host: the gap."""
+        return other.median / self.way(other.host, "ours").median
 
-    def gap(self, host: str) -> float:
-        """How many times as fast as the fastest of the paper's joins Thence is."""
-        return min(self.times_as_fast(way) for way in self.others(host) if way.judged)
+    def gap(self, host: str, kind: Kind) -> float:
+        return self.times_as_fast(self.way(host, kind))
 
     def rate(self, way: Measured) -> float:
         return self.events / way.median
@@ -67,16 +65,16 @@ class Verdict:
 
 
 def verdicts(figure: Figure, results: Sequence[Result]) -> Iterator[Verdict]:
-    """At every point Thence is faster, and from point to point the gap does not become less."""
+    """At every point Thence is faster than the join, and from point to point no gap gets less."""
     for host in results[0].hosts:
-        gaps = [result.gap(host) for result in results]
-        slower = [str(result.x) for result, gap in zip(results, gaps, strict=True) if gap <= 1]
+        where = f"figure {figure.name} {host}"
+        slower = [str(result.x) for result in results if result.gap(host, "join") <= 1]
         at = f"; not at {', '.join(slower)}" if slower else " at every point"
-        yield Verdict(f"figure {figure.name} {host}: faster than the join{at}", not slower)
-        shown = ", ".join(f"{gap:.1f}" for gap in gaps)
-        yield Verdict(
-            f"figure {figure.name} {host}: the gap grows or stays: {shown}", not_less(gaps)
-        )
+        yield Verdict(f"{where}: faster than the join{at}", not slower)
+        for kind, name in JOINS.items():
+            gaps = [result.gap(host, kind) for result in results]
+            shown = ", ".join(f"{gap:.1f}" for gap in gaps)
+            yield Verdict(f"{where}: the gap to {name} grows or stays: {shown}", not_less(gaps))
 
 
 def not_less(ratios: Sequence[float]) -> bool:
@@ -94,10 +92,10 @@ def lines(result: Result, *, bars: bool = True) -> Iterator[str]:
     """A point as the table shows it: a line for each way, beside it how Thence compares with it."""
     for way in result.ways:
         ratio = verdict = ""
-        if not way.ours:
+        if way.kind != "ours":
             times = result.times_as_fast(way)
             ratio = f"{times:.2f}"
-            verdict = ("ok" if times > 1 else "FAIL") if bars and way.judged else ""
+            verdict = ("ok" if times > 1 else "FAIL") if bars and way.kind == "join" else ""
         yield (
             f"{result.x:>8,} {way.host:<15} {way.name:<21} {way.median * 1e3:>10,.1f}"
             f" {result.rate(way):>12,.0f} {ratio:>9}  {verdict:<5} {way.answer.results:>12,}"
@@ -116,17 +114,16 @@ def as_json(result: Result) -> dict[str, Any]:
         "x": result.x,
         "events": result.events,
         "problems": list(result.problems),
-        "gaps": {host: result.gap(host) for host in result.hosts},
         "ways": [
             {
                 "name": way.name,
                 "host": way.host,
-                "judged": way.judged,
+                "kind": way.kind,
                 "results": way.answer.results,
                 "checksum": way.answer.checksum,
                 "seconds": way.median,
                 "events_per_second": result.rate(way),
-                "times_as_fast": None if way.ours else result.times_as_fast(way),
+                "gap": result.times_as_fast(way),
                 "samples": list(way.seconds),
             }
             for way in result.ways

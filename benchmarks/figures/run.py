@@ -40,7 +40,7 @@ BUSY = 0.5  # load of others that disturbs
 class Sizes:
     """How many events each figure is about: the first two, and that of the length."""
 
-    events: int = 4_000_000
+    events: int = 2_000_000
     events_of_length: int = 1_000_000
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import thence
 from benchmarks.figures.answers import Answer, row_in_sql, sum_in_sql
 from benchmarks.figures.questions import FOUND, Question
-from benchmarks.figures.ways import ON_SPARK, Ask, Way
+from benchmarks.figures.ways import ON_SPARK, Ask, Kind, Way
 from thence import spark as ts
 
 
@@ -26,30 +26,19 @@ def on_spark(spark: SparkSession, folder: Path) -> Ask:
             spark.sql(text, base=base) for text in (question.join, question.join_in_pieces)
         )
         return [
-            _way("Thence", found, question.columns_of_rule, ours=True),
-            _way("Spark SQL", join, question.columns),
-            _way("Spark SQL, in pieces", pieces, question.columns, judged=False),
+            _way("Thence", "ours", found, question.columns_of_rule),
+            _way("Spark SQL", "join", join, question.columns),
+            _way("Spark SQL, in pieces", "pieces", pieces, question.columns),
         ]
 
     return ask
 
 
-def _way(
-    name: str,
-    result: DataFrame,
-    columns: tuple[str, ...],
-    *,
-    ours: bool = False,
-    judged: bool = True,
-) -> Way:
-    return Way(
-        name,
-        ON_SPARK,
-        lambda: _consume(result),
-        lambda: _answer(result, columns),
-        ours=ours,
-        judged=judged,
-    )
+def _way(name: str, kind: Kind, result: DataFrame, columns: tuple[str, ...]) -> Way:
+    def answer(_: None) -> Answer:
+        return _answer(result, columns)  # a run has thrown its results away, so they are asked anew
+
+    return Way(name, ON_SPARK, kind, lambda: _consume(result), answer)
 
 
 def _consume(result: DataFrame) -> None:

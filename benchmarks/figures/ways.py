@@ -1,8 +1,7 @@
 """The ways to ask a question in one process: Thence, and DuckDB.
 
-Both begin with events in memory and end with all results as an Arrow table. DuckDB has as many
-threads as the machine has cores, and is asked three times: over the same Arrow table, over a table
-of its own that was filled beforehand, and over that one joined in pieces of time.
+Both begin with the same Arrow table and end with all results as another. DuckDB has as many threads
+as the machine has cores.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 
@@ -21,21 +20,18 @@ from benchmarks.figures.questions import FOUND, Question
 
 IN_PROCESS, ON_SPARK = "in one process", "on Spark"
 
+Kind = Literal["ours", "join", "pieces"]  # Thence's rule, the paper's join, the one in pieces
+
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to ask one question.
-
-    ``run`` is what is timed. ``judged`` tells the paper's join, which Thence has to be faster than,
-    from what is measured beside it.
-    """
+    """A way to ask one question: ``run`` is timed, and ``answer`` tells what such a run found."""
 
     name: str
     host: str
-    run: Callable[[], object]
-    answer: Callable[[], Answer]
-    ours: bool = False
-    judged: bool = True
+    kind: Kind
+    run: Callable[[], Any]
+    answer: Callable[[Any], Answer]
 
 
 Ask = Callable[[Question], list[Way]]
@@ -46,43 +42,28 @@ def in_process(events: Any) -> Iterator[Ask]:
     """How to ask about these events, an Arrow table."""
     with duckdb.connect() as connection:
         connection.execute(f"SET threads = {os.cpu_count() or 1}")
-        connection.register("arrow_base", events)
-        connection.execute("CREATE TABLE own_base AS SELECT * FROM arrow_base")
+        connection.register("base", events)
 
         def ask(question: Question) -> list[Way]:
-            def joined(name: str, text: str, base: str, *, judged: bool = True) -> Way:
-                text = text.replace("{base}", base)
-                return _way(
+            program = thence.compile(question.rule)
+
+            def found(table: Any) -> Answer:
+                return of_table(table, question.columns_of_rule)
+
+            def joined(name: str, kind: Kind, text: str) -> Way:
+                text = text.replace("{base}", "base")
+                return Way(
                     name,
+                    IN_PROCESS,
+                    kind,
                     lambda: connection.sql(text).to_arrow_table(),
-                    question.columns,
-                    judged=judged,
+                    lambda table: of_table(table, question.columns),
                 )
 
-            program = thence.compile(question.rule)
             return [
-                _way(
-                    "Thence",
-                    lambda: program.run(events)[FOUND],
-                    question.columns_of_rule,
-                    ours=True,
-                ),
-                joined("DuckDB, Arrow table", question.join, "arrow_base"),
-                joined("DuckDB, own table", question.join, "own_base"),
-                joined("DuckDB, in pieces", question.join_in_pieces, "own_base", judged=False),
+                Way("Thence", IN_PROCESS, "ours", lambda: program.run(events)[FOUND], found),
+                joined("DuckDB", "join", question.join),
+                joined("DuckDB, in pieces", "pieces", question.join_in_pieces),
             ]
 
         yield ask
-
-
-def _way(
-    name: str,
-    run: Callable[[], Any],
-    columns: tuple[str, ...],
-    *,
-    ours: bool = False,
-    judged: bool = True,
-) -> Way:
-    return Way(
-        name, IN_PROCESS, run, lambda: of_table(run(), columns), ours=ours, judged=judged or ours
-    )
