@@ -87,7 +87,7 @@ def test_every_way_on_spark_finds_the_same(spark: Any, tmp_path: Path) -> None:
 
     ask_spark = on_spark(spark, base_folder(2_000, within=tmp_path))
     with in_process(base(2_000)) as ask:
-        for question in QUESTIONS:
+        for question in (QUESTIONS[0], QUESTIONS[-1]):
             ours, *_ = ask(question)
             answers = {way.name: way.answer(way.run()) for way in ask_spark(question)}
             assert set(answers) == {"Thence", "Spark SQL", "Spark SQL, in pieces"}

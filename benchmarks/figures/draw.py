@@ -36,7 +36,7 @@ def chart(figure: Figure, results: Sequence[Result]) -> Any:
     scale = alt.Scale(type="log", domain=[min(rates) / 1.5, max(rates) * 1.5], nice=False)
     panels = [_panel(figure, results, host, scale) for host in results[0].hosts]
     title = alt.TitleParams(
-        figure.title,
+        f"Figure {figure.name}: {figure.title}",
         subtitle=f"{figure.events:,} events; higher is faster; throughput on a logarithmic scale",
         anchor="start",
     )
@@ -45,7 +45,7 @@ def chart(figure: Figure, results: Sequence[Result]) -> Any:
         .resolve_scale(color="independent")
         .configure_view(stroke=None)
         .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e5e7eb")
-        .configure_legend(labelFontSize=11, title=None, orient="bottom", columns=2)
+        .configure_legend(labelFontSize=11, title=None, orient="bottom", columns=3)
     )
 
 
@@ -66,13 +66,19 @@ def _panel(figure: Figure, results: Sequence[Result], host: str, scale: Any) -> 
     places = sorted(result.x for result in results)
     wide = places[-1] >= 10 * places[0]
     x_scale = alt.Scale(type="log" if wide else "linear", domain=[places[0], places[-1]])
+    y_axis = alt.Axis(format="~s", tickCount=6)
     x_axis = alt.Axis(values=places, format=",d", labelAngle=0)
     return (
         alt.Chart(alt.InlineData(values=rows), title=host, width=WIDTH, height=HEIGHT)
         .mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2)
         .encode(
             x=alt.X("x:Q", title=figure.x_title, scale=x_scale, axis=x_axis),
-            y=alt.Y("rate:Q", title="events per second", scale=scale, axis=alt.Axis(format="~s")),
+            y=alt.Y(
+                "rate:Q",
+                title="events per second",
+                scale=scale,
+                axis=alt.Axis(format="~s", tickCount=6),
+            ),
             color=alt.Color(
                 "way:N",
                 scale=alt.Scale(domain=list(colours), range=list(colours.values())),

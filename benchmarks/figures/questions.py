@@ -157,14 +157,14 @@ def figures(events: int, events_of_length: int) -> tuple[Figure, ...]:
     return (
         Figure(
             "7",
-            "Throughput and window size (attribute a3, length 2)",
+            "throughput and window size (attribute a3, length 2)",
             "window size in events",
             events,
             tuple(Point(window, Question(2, "a3", window)) for window in WINDOWS),
         ),
         Figure(
             "8",
-            "Throughput and domain size of the attribute (window 10,000, length 2)",
+            "throughput and domain size of the attribute (window 10,000, length 2)",
             "domain size of the partitioning attribute",
             events,
             tuple(
@@ -174,7 +174,7 @@ def figures(events: int, events_of_length: int) -> tuple[Figure, ...]:
         ),
         Figure(
             "9",
-            "Throughput and length of the sequence (attribute a1, window 1,000)",
+            "throughput and length of the sequence (attribute a1, window 1,000)",
             "sequence length",
             events_of_length,
             tuple(Point(length, Question(length, "a1", 1_000)) for length in LENGTHS),

@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,10 @@ def main(arguments: list[str] | None = None) -> int:
     for figure, results in found.items():
         for path in draw(figure, results, DRAWINGS):
             print(f"drawn: {path.relative_to(DRAWINGS.parent.parent)}")
+    facts = {"duckdb": version("duckdb"), "load_before": load, "held": held}
     machine.write(
         "figures_quick" if options.quick else "figures",
-        {"sizes": asdict(sizes), **asdict(effort), "load_before": load, "held": held, **report},
+        {"sizes": asdict(sizes), "effort": asdict(effort), **facts, **report},
     )
     return 0 if right and (held or options.quick) else 1
 
