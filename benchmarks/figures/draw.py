@@ -73,12 +73,7 @@ def _panel(figure: Figure, results: Sequence[Result], host: str, scale: Any) -> 
         .mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2)
         .encode(
             x=alt.X("x:Q", title=figure.x_title, scale=x_scale, axis=x_axis),
-            y=alt.Y(
-                "rate:Q",
-                title="events per second",
-                scale=scale,
-                axis=alt.Axis(format="~s", tickCount=6),
-            ),
+            y=alt.Y("rate:Q", title="events per second", scale=scale, axis=y_axis),
             color=alt.Color(
                 "way:N",
                 scale=alt.Scale(domain=list(colours), range=list(colours.values())),
