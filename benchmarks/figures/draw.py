@@ -51,13 +51,7 @@ def chart(figure: Figure, results: Sequence[Result]) -> Any:
 
 def _panel(figure: Figure, results: Sequence[Result], host: str, scale: Any) -> Any:
     rows = [
-        {
-            "x": result.x,
-            "rate": result.rate(way),
-            "way": way.name,
-            "seconds": way.median,
-            "results": way.answer.results,
-        }
+        {"x": result.x, "rate": result.rate(way), "way": way.name}
         for result in results
         for way in result.ways
         if way.host == host
@@ -78,12 +72,5 @@ def _panel(figure: Figure, results: Sequence[Result], host: str, scale: Any) -> 
                 "way:N",
                 scale=alt.Scale(domain=list(colours), range=list(colours.values())),
             ),
-            tooltip=[
-                alt.Tooltip("way:N"),
-                alt.Tooltip("x:Q", title=figure.x_title, format=","),
-                alt.Tooltip("rate:Q", title="events per second", format=",.0f"),
-                alt.Tooltip("seconds:Q", format=".3f"),
-                alt.Tooltip("results:Q", format=","),
-            ],
         )
     )
