@@ -2,7 +2,8 @@
 # The preparation is done once and again only when its inputs change.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint format bench bench-quick bench-spark bench-spark-quick profile setup clean
+.PHONY: help run test test-long lint format bench bench-quick bench-spark bench-spark-quick bench-figures \
+  bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -49,6 +50,12 @@ bench-spark: $(READY) ## Thence on Spark against Spark SQL, with its bars
 
 bench-spark-quick: $(READY) ## the same with small tables, without bars
 	$(BIN)/python -m benchmarks.spark.run --quick
+
+bench-figures: $(READY) ## sequences against joins, in DuckDB and Spark SQL, drawn in build/figures
+	$(BIN)/python -m benchmarks.figures.run
+
+bench-figures-quick: $(READY) ## the same with few events, without bars
+	$(BIN)/python -m benchmarks.figures.run --quick
 
 profile: $(READY) ## where a query spends its time: make profile QUERY=q1
 	$(BIN)/python -m benchmarks.profile $(or $(QUERY),q1)

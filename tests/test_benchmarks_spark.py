@@ -13,9 +13,10 @@ pytest.importorskip("pyspark")
 
 from benchmarks import reference
 from benchmarks.generate import w1
+from benchmarks.parquet import FILES
 from benchmarks.spark import batch, latency, sql, stream
 from benchmarks.spark.child import Task, measured, with_bytes
-from benchmarks.spark.data import FILES, batch_folder, stream_folder
+from benchmarks.spark.data import batch_folder, stream_folder
 from benchmarks.spark.report import details, judge, show, unfinished
 from benchmarks.spark.resources import Cpu, Snapshot, bytes_shuffled, cpu_used, event_log
 from benchmarks.spark.works import BY_NAME, Sizes, Work

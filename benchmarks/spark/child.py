@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 from benchmarks import reference
 from benchmarks.generate import w1
+from benchmarks.parquet import FOLDER
 from benchmarks.spark import batch, latency, stream
-from benchmarks.spark.data import FOLDER, batch_folder, stream_folder
+from benchmarks.spark.data import batch_folder, stream_folder
 from benchmarks.spark.resources import bytes_shuffled, event_log
 from benchmarks.spark.works import BY_NAME, Sizes
 from thence import spark as ts
