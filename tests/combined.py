@@ -58,6 +58,11 @@ class Combined:
         )
         return thence.compile(format_program(whole))
 
+    @cached_property
+    def _public(self) -> list[set[str]]:
+        """The events that each program derives under a name of their own."""
+        return [{s.name for s in thence.compile(text).derived} for text in self.programs]
+
     @property
     def all_events(self) -> list[Written]:
         """The events of all programs under their new names."""
@@ -77,6 +82,8 @@ class Combined:
         for schema in derived:
             rows = results.take(pa.array(by_type[schema.name], pa.int64()))
             number, _, name = schema.name.removeprefix("p").partition("_")
+            if name not in self._public[int(number)]:  # a query inside another, written as a rule
+                continue
             own = rows.select([*schema.names, "start", "end"])
             found[int(number)][name] = rows_of({name: own})[name]
         return found
