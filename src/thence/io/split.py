@@ -75,6 +75,7 @@ def _find_in_text(chunk: pa.Array, names: Collection[str]) -> Iterator[tuple[str
     data = np.frombuffer(data_buffer, np.uint8) if data_buffer else np.empty(0, np.uint8)
     starts, lengths = offsets[:-1], np.diff(offsets)
     shortest, longest = int(lengths.min()), int(lengths.max())
+    of_length: dict[int, Rows] = {}
     for name in names:
         word = name.encode()
         if not shortest <= len(word) <= longest or not word:
@@ -82,7 +83,9 @@ def _find_in_text(chunk: pa.Array, names: Collection[str]) -> Iterator[tuple[str
         if shortest == longest:
             yield name, _find_in_grid(data[int(offsets[0]) : int(offsets[-1])], word)
         else:
-            rows = np.flatnonzero(lengths == len(word))
+            if len(word) not in of_length:
+                of_length[len(word)] = np.flatnonzero(lengths == len(word))
+            rows = of_length[len(word)]
             for place, size in _pieces(len(word)):
                 if not len(rows):
                     break
