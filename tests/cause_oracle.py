@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lineage_oracle import groups
+from lineage_oracle import groups, history_of
 from notation import Written
 from oracle import add, components
-from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_asserted
-from oracle_values import canonical
+from oracle_patterns import Chosen, Event, Label, Pattern, walk_asserted
 
 from thence.lang.parser import parse_program
 from thence.model.source import Source
@@ -37,15 +36,7 @@ Ways = dict[Event, set[Way]]
 def direct_causes(text: str, events: Sequence[Written], until: int | None) -> Ways:
     """For every derived event, all its derivations."""
     program = parse_program(Source(text))
-    names = {schema.name: schema.names for schema in program.events}
-    for rule in reversed(program.rules):
-        names[rule.event] = tuple(term.name for term in rule.terms)
-    known: dict[str, set[Event]] = {name: set() for name in names}
-    for event in events:
-        at = Interval(event.start, event.end)
-        known[event.type].add(Event(event.type, canonical(event.values), at))
-    horizon = until if until is not None else max((e.end for e in events), default=None)
-    history = History(known, names, horizon)
+    history = history_of(program, events, until)
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
         while any(add(history, rule) for rule in rules):

@@ -13,7 +13,7 @@ from oracle_values import canonical
 
 from thence.lang.parser import parse_program
 from thence.logic.expr import Aggregate
-from thence.logic.ops import Rule
+from thence.logic.ops import LogicProgram, Rule
 from thence.model.source import Source
 
 
@@ -30,9 +30,8 @@ class Entry(NamedTuple):
 Lineages = dict[str, dict[tuple[tuple[Any, ...], int, int], frozenset[Entry]]]
 
 
-def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:
-    """For every derived event, the base events of all its derivations together."""
-    program = parse_program(Source(text))
+def history_of(program: LogicProgram, events: Sequence[Written], until: int | None) -> History:
+    """What is known before any rule has derived something."""
     names = {schema.name: schema.names for schema in program.events}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)
@@ -41,7 +40,13 @@ def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineage
         at = Interval(event.start, event.end)
         known[event.type].add(Event(event.type, canonical(event.values), at))
     horizon = until if until is not None else max((e.end for e in events), default=None)
-    history = History(known, names, horizon)
+    return History(known, names, horizon)
+
+
+def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:
+    """For every derived event, the base events of all its derivations together."""
+    program = parse_program(Source(text))
+    history = history_of(program, events, until)
     behind: dict[Event, frozenset[Entry]] = {}
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]

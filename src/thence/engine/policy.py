@@ -35,7 +35,7 @@ def chosen(policy: Policy, matches: Sequence[Match], used: Used) -> list[Match]:
         kept, spent = _consuming(policy, rows, numbered)
         _spend(numbered, spent, used)
     else:
-        kept = rows.best
+        kept = rows.groups  # the best of each group comes first
     mask = np.zeros(len(order), dtype=np.bool_)
     mask[order[kept]] = True
     found, start = [], 0
@@ -133,11 +133,6 @@ class _Rows:
     """The event that each match began with."""
     detections: Mask
     groups: Mask
-
-    @property
-    def best(self) -> Mask:
-        """The best of each group, where nothing is ever used up."""
-        return self.groups
 
 
 def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> tuple[_Rows, Index]:
