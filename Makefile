@@ -19,7 +19,7 @@ CHECKED := src tests benchmarks examples
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
-	  | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	  | while IFS='|' read -r name text; do printf '  make %-19s %s\n' "$$name" "$$text"; done
 
 run: $(READY_RUN) ## find overdue orders among 300,000 events on local Spark, and show what was found
 	@$(BIN)/python examples/orders/run.py $(ORDERS)

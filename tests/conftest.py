@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from command_line import EMBEDDED, Command, Done
 from hypothesis import HealthCheck, settings
 
 PROFILE = os.environ.get("THENCE_PROFILE", "dev")
@@ -37,3 +38,20 @@ def spark() -> Iterator[Any]:
     session = ts.session(master="local[2]", name="tests")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def thence(capfd: pytest.CaptureFixture[str]) -> Command:
+    """Run the command in this process; `thence run` without Spark, unless an engine is named."""
+    from thence.cli.main import main
+
+    def run(*arguments: object) -> Done:
+        if arguments[0] == "run" and "--engine" not in arguments:
+            arguments = (*arguments, *EMBEDDED)
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return Done(int(caught.value.code or 0), out, err)
+
+    return run

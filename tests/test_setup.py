@@ -7,6 +7,7 @@ called.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -40,6 +41,13 @@ def test_make_alone_lists_the_targets() -> None:
     assert listed == make("help")
     for target in ("run", "test", "test-long", "bench", "lint", "clean"):
         assert f"  make {target} " in listed
+
+
+@needs_make
+def test_what_the_targets_do_stands_in_one_column() -> None:
+    lines = make("help").splitlines()
+    columns = {re.match(r"  make [a-z-]+ +", line).end() for line in lines}  # type: ignore[union-attr]
+    assert len(columns) == 1
 
 
 @needs_make
