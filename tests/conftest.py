@@ -23,6 +23,11 @@ settings.register_profile("dev", max_examples=150, derandomize=True, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(PROFILE)
 
+if PROFILE != "long":
+    # Java's second compiler takes more time than it saves in queries that run for seconds: with the
+    # first one alone, Spark needs half of the CPU. Processes that tests start inherit this.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
