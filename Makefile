@@ -15,6 +15,7 @@ READY_RUN := $(VENV)/.ready-run
 INPUTS := requirements.txt pyproject.toml tools/setup tools/setup-java
 
 ORDERS := build/orders
+PYTEST := $(BIN)/python tests/in_halves.py
 CHECKED := src tests benchmarks examples
 
 help: ## list the targets
@@ -25,10 +26,10 @@ run: $(READY_RUN) ## find overdue orders among 300,000 events on local Spark, an
 	@$(BIN)/python examples/orders/run.py $(ORDERS)
 
 test: lint ## lint, types and tests: what a change has to pass
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-long: lint ## the same with many thousands of generated programs and streams
-	THENCE_PROFILE=long $(BIN)/python -m pytest --timeout=7200
+	THENCE_PROFILE=long $(PYTEST) --timeout=7200
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check $(CHECKED)

@@ -29,8 +29,11 @@ if PROFILE != "long":
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
         if PROFILE != "long" and item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="takes long: set THENCE_PROFILE=long"))
 
