@@ -19,6 +19,8 @@ from test_cli import rules
 
 __all__ = ["rules"]  # fixture
 
+pytestmark = pytest.mark.spark
+
 ORDER_A = {"type": "order", "id": "a", "qty": 1, "time": "2026-01-01T00:00:00Z"}
 ORDER_B = {"type": "order", "id": "b", "qty": 2, "time": "2026-01-01T01:00:00Z"}
 SHIPPED_A = {"type": "shipped", "id": "a", "time": "2026-01-01T02:00:00Z"}
