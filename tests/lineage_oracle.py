@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from notation import Written
 from oracle import components, consequences, counting
-from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_asserted
+from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_events
 from oracle_values import canonical
 
 from thence.lang.parser import parse_program
@@ -106,7 +106,7 @@ def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[E
     """The base events of a match: the chosen ones, or what stands behind them."""
     found: set[Entry] = set()
     labels: dict[int, str] = {}
-    for node in walk_asserted(chosen):
+    for node in walk_events(chosen):
         if isinstance(node, Label):
             labels[id(node.pattern)] = node.name
         elif isinstance(node, Chosen):

@@ -47,6 +47,7 @@ from thence.lang.timers import timer
 from thence.logic import expr as e
 from thence.logic import ops
 from thence.logic.policy import Policy
+from thence.logic.repetition import settled
 from thence.model.errors import BuildError
 from thence.model.source import Source
 
@@ -62,7 +63,7 @@ def lower_rule(definition: Definition, columns: tuple[str, ...]) -> ops.Rule:
         ops.HeadTerm(name, lowering.term(value))
         for name, (_, value) in zip(columns, definition.terms, strict=True)
     )
-    return ops.Rule(definition.name, terms, body, policy=lowering.policy())
+    return settled(ops.Rule(definition.name, terms, body, policy=lowering.policy()))
 
 
 class _Survey:
