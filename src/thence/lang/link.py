@@ -164,7 +164,7 @@ def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rul
             scope.labels[cyclic][0].span, f"the timer '{cyclic}' is relative to itself, in the end"
         )
     body = Patterns(scope, report).body(rule)
-    values = Values(scope, report)
+    values = Values(scope, report, folds=scope.repeats)
     terms = _terms(rule, scope, values)
     for value in (body, *(term.value for term in terms)):
         _check_depth(value, Span(rule.start, rule.head_end))

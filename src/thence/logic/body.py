@@ -82,6 +82,8 @@ class Body:
         self.repeated: list[Repeated] = []
         self.deferred: list[tuple[Sequence[Expr], dict[str, Expr]]] = []
         """Conditions on one repetition, and what its names stand for."""
+        self.folded: dict[str, Expr] = {}
+        """What aggregates over repetitions can read."""
         self.shared = shared_variables(rule)
         self.joining = joining_variables(rule)
 
@@ -402,7 +404,7 @@ class Body:
             case Call(_, args):
                 return replace(expr, args=tuple(self.rewrite(arg, local) for arg in args))
             case Folded(aggregate) if aggregate.arg is not None:
-                value = self.rewrite(aggregate.arg, local)
+                value = self.rewrite(aggregate.arg, {**local, **self.folded})
                 return replace(expr, aggregate=replace(aggregate, arg=value))
         return expr
 

@@ -69,7 +69,8 @@ class Normaliser:
         windows = Windows(body, bounds, self.schemas, self.auxiliary.append, self.fresh)
         uses = [use for window in body.windows for use in windows.uses(window)]
         uses += [use for record in body.repeated for use in windows.repetitions(record)]
-        having = tuple(body.rewrite(part, windows.collected) for part in body.having)
+        body.folded = windows.collected
+        having = tuple(body.rewrite(part, {}) for part in body.having)
         terms = tuple(_head_value(body, t.value, windows.collected) for t in rule.terms)
         bounds = windows.match_bounds()
         links, left = _links(body, predicates, self.schemas)

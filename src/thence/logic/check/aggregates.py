@@ -26,10 +26,11 @@ def check_aggregates(view: RuleView, problems: Problems) -> None:
     for term in view.rule.terms:
         if isinstance(term.value, Aggregate):
             _check(term.value, view, problems)
-    for condition, _ in view.conditions:
-        for leaf in leaves(condition):
+    plain = [term.value for term in view.rule.terms if not isinstance(term.value, Aggregate)]
+    for expr in (*plain, *(condition for condition, _ in view.conditions)):
+        for leaf in leaves(expr):
             if isinstance(leaf, Folded):
-                _check(leaf.aggregate, view, problems)
+                _check_folded(leaf, view, problems)
     kinds = {isinstance(pattern, Repeat) for pattern, _ in view.collects}
     if len(kinds) == 2:
         problems.error(
@@ -54,6 +55,19 @@ def _check_previous(view: RuleView, problems: Problems) -> None:
                 "is repeated",
                 "write b: tick(id)+ where b.price > prev(b.price)",
             )
+
+
+def _check_folded(leaf: Folded, view: RuleView, problems: Problems) -> None:
+    """An aggregate in a condition, or in a larger expression, is over repetitions."""
+    if any(isinstance(pattern, Repeat) for pattern, _ in view.collects):
+        _check(leaf.aggregate, view, problems)
+        return
+    problems.error(
+        leaf.span,
+        f"{leaf.aggregate.function} can be computed with, or be in a condition, only over what a "
+        "rule repeats",
+        "over what it collects, an aggregate is a term of the head by itself",
+    )
 
 
 _FEW = frozenset({"count", "min", "max", "first", "last"})
