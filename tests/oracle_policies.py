@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from oracle_patterns import Chosen, Event, Interval, Scope, asserted
+from oracle_patterns import ALWAYS, Chosen, Event, Interval, Scope, asserted
 from oracle_values import order
 
 from thence.logic.ops import Label, Pattern, Ref, Timer, While
@@ -97,9 +97,11 @@ class Backwards:
 
 
 def components(match: Match) -> list[tuple[str | None, Event]]:
-    """The events of a match with their labels, each label once, in the order of the text."""
+    """The events of a match with their labels, each label once, in the order of the text. Facts are
+    none: a policy has no say in them."""
     scope, chosen, _ = match
-    return list(_components(chosen, None, scope, set()))
+    found = _components(chosen, None, scope, set())
+    return [(label, event) for label, event in found if event.at != ALWAYS]
 
 
 def _components(

@@ -1,8 +1,8 @@
 """Policies: of a rule's matches, those that count, in the order in which they are complete.
 
-Every match is a row of event numbers, one per atom. The numbers follow the order of events by
-time, then type, then attributes, so that to choose the first or the last event is to choose the
-least or the greatest number, on every host alike.
+Every match is a row of event numbers, one per atom that an event meets. The numbers follow the
+order of events by time, then type, then attributes, so that to choose the first or the last event
+is to choose the least or the greatest number, on every host alike.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def chosen(policy: Policy, matches: Sequence[Match], used: Used) -> list[Match]:
         _spend(numbered, spent, used)
     else:
         kept = rows.groups  # the best of each group comes first
+    kept = _with_equals(kept, rows)
     mask = np.zeros(len(order), dtype=np.bool_)
     mask[order[kept]] = True
     found, start = [], 0
@@ -66,9 +67,9 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
     """Number the events that take part in matches, and those that were used up."""
     places: dict[str, list[tuple[int, int]]] = {}
     for m, match in enumerate(matches):
-        for atom in match.prepared.conjunct.positive:
+        for atom in match.prepared.conjunct.events:
             places.setdefault(match.prepared.uses[atom].event, []).append((m, atom))
-    width = max(len(match.prepared.conjunct.positive) for match in matches)
+    width = max(len(match.prepared.conjunct.events) for match in matches)
     lengths = [match.length for match in matches]
     begins = np.concatenate(([0], np.cumsum(lengths)))
     tables: dict[str, Events] = {}
@@ -100,7 +101,7 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
     members = np.full((int(begins[-1]), width), NO_EVENT, dtype=np.int64)
     for (m, atom), positions in where.items():
         event = matches[m].prepared.uses[atom].event
-        slot = matches[m].prepared.conjunct.positive.index(atom)
+        slot = matches[m].prepared.conjunct.events.index(atom)
         members[begins[m] : begins[m + 1], slot] = split[event][positions]
     spent = np.zeros(size, dtype=np.bool_)
     for event, events in used.items():
@@ -158,7 +159,7 @@ def _choices(policy: Policy, match: Match, width: int) -> Index:
     """For each atom of a match: 1 to take the first, -1 the last, 0 for all."""
     code = {"all": 0, "first": 1, "last": -1}
     row = np.zeros(width, dtype=np.int64)
-    for slot, atom in enumerate(match.prepared.conjunct.positive):
+    for slot, atom in enumerate(match.prepared.conjunct.events):
         row[slot] = code[policy.choice_of(match.prepared.uses[atom].label)]
     return np.broadcast_to(row, (match.length, width))
 
@@ -197,6 +198,16 @@ def _consuming(policy: Policy, rows: _Rows, numbered: _Numbered) -> tuple[Mask, 
         policy.consumption == "exclusive",
     )
     return kept, spent & ~numbered.spent
+
+
+def _with_equals(kept: Mask, rows: _Rows) -> Mask:
+    """The matches that count, and those of the same events: a policy chooses among events, and has
+    no say in which rows of tables they are looked up with."""
+    runs = np.cumsum(rows.groups | _changes(list(rows.members.T))) - 1
+    counting = np.zeros(len(runs), dtype=np.bool_)
+    counting[runs[kept]] = True
+    found: Mask = counting[runs]
+    return found
 
 
 def _spend(numbered: _Numbered, spent: Mask, used: Used) -> None:

@@ -10,6 +10,7 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Pattern,
     Rule,
@@ -103,7 +104,7 @@ def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
         match part:
             case Not(_, first, last):
                 stack += [last, first]
-            case While():
+            case While() | NoFact():
                 pass
             case SemanticWindow(("notfollows" | "notprecedes"), left):
                 stack.append(left)

@@ -10,6 +10,7 @@ from thence.lang.python.patterns import (
     Inside,
     Joined,
     Layer,
+    Missing,
     Moment,
     Occurrence,
     Pattern,
@@ -40,4 +41,6 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
         case Between(absent=absent, first=first, last=last):
             yield from (first, last, absent)
         case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
+            yield inner
+        case Missing(pattern=inner):
             yield inner
