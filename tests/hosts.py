@@ -65,7 +65,7 @@ def in_a_session(
     """
     program = thence.compile(text)
     rows = facts(text, events)
-    events = [event for event in events if event.type not in rows]
+    events = [event for event in events if not event.is_row]
     delay = random.choice([0, 1, 2_000_000, 10_000_000])
     if until is not None and events:
         delay = max(delay, max(event.end for event in events) - until)
@@ -97,9 +97,11 @@ HOSTS: dict[str, Host] = {
 def arrivals(events: Sequence[Written], delay: int, random: random.Random) -> list[Written]:
     """The events in an order in which none comes too late: by end, each held back a while.
 
-    An event that ends at ``e`` comes before any that ends after ``e + delay``.
+    An event that ends at ``e`` comes before any that ends after ``e + delay``. Rows of tables do
+    not arrive.
     """
-    return sorted(events, key=lambda e: (e.end + random.randint(0, delay), random.random()))
+    timed = [event for event in events if not event.is_row]
+    return sorted(timed, key=lambda e: (e.end + random.randint(0, delay), random.random()))
 
 
 def cuts(events: Sequence[Written], random: random.Random) -> list[Sequence[Written]]:
@@ -123,10 +125,15 @@ def tables(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
 
 def facts(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
     """The rows of each static table, among what is given."""
+    return facts_of(parse_program(Source(text)).tables, events)
+
+
+def facts_of(schemas: Iterable[EventSchema], events: Iterable[Written]) -> dict[str, pa.Table]:
+    """The rows of some static tables."""
     given = list(events)
     return {
         schema.name: pa.table(columns(schema, [row for row in given if row.type == schema.name]))
-        for schema in parse_program(Source(text)).tables
+        for schema in schemas
     }
 
 

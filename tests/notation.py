@@ -38,6 +38,11 @@ class Written(NamedTuple):
     start: int | float
     end: int | float
 
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of a table."""
+        return self.start > self.end
+
 
 def parse_events(text: str) -> list[Written]:
     """The events of a text, one a line; ``--`` starts a comment.

@@ -77,7 +77,7 @@ def test_a_table_that_is_missing_is_named_with_its_columns() -> None:
 
 
 def test_a_table_that_is_not_declared_is_refused() -> None:
-    with pytest.raises(thence.InputError, match="no table 'catalog'. Did you mean 'catalogue'?"):
+    with pytest.raises(thence.InputError, match=r"no table 'catalog'\. Did you mean 'catalogue'"):
         thence.compile(PROGRAM).run(EVENTS, tables={"catalog": ROWS})
 
 

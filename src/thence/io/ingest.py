@@ -92,11 +92,7 @@ class _Reader:
         if isinstance(events, Mapping) and not self._is_table(events):
             for name, table in events.items():
                 if name in self.tables:
-                    raise InputError(
-                        f"events: the program declares '{name}' as a table, whose rows have no "
-                        f"time. Give it beside the events: tables={{{name!r}: …}}, or --table "
-                        f"{name}=PATH on the command line."
-                    )
+                    raise misplaced(name)
                 if name not in self.schemas:
                     raise self._unknown(name)
                 if name in self.wanted:
@@ -277,6 +273,14 @@ def _missing(frame: Frame, event: str, attribute: str, names: Collection[str]) -
     return InputError(
         f"{frame.label}: event '{event}' has no column '{attribute}'."
         f"{nearest(attribute, names)} Its columns are: {have}."
+    )
+
+
+def misplaced(name: str) -> InputError:
+    """The error that a table stands among the events."""
+    return InputError(
+        f"events: the program declares '{name}' as a table, whose rows have no time. Give it "
+        f"beside the events: tables={{{name!r}: …}}, or --table {name}=PATH on the command line."
     )
 
 
