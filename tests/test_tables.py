@@ -220,3 +220,31 @@ def test_lineage_names_rows_without_a_time() -> None:
         ("checkout", False),
         ("catalogue", True),
     ]
+
+
+# --- in queries -----------------------------------------------------------------------------------
+
+STREAMS = "event a(x int); event b(x int); table t(x int, y int);\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM a, t EVENT SEQ(a, t)", "'t' is a row of the table 't', which has no time"),
+        ("SELECT t.start FROM a, t", "'t' is a row of the table 't', which has no time"),
+        ("SELECT a.x FROM a, t WHERE DURATION(t) > 3 s", "which has no time"),
+        ("SELECT a.x FROM a, t WHERE t.z = 1", "'t' has no column 'z'"),
+        ("SELECT t.x FROM t", "nothing occurs in this query"),
+        ("SELECT a.x FROM a, b, t", "does not say how its events relate in time"),
+        ("SELECT a.x FROM a, b, t PARTITION BY y EVENT SEQ(a, b)", "'a' (a) has no column 'y'"),
+        ("SELECT x FROM a, t", "'x' could be a column of several aliases"),
+    ],
+)
+def test_what_a_query_cannot_do_with_a_table(query: str, expected: str) -> None:
+    assert expected in error_of(f"{STREAMS}CREATE EVENT r AS {query};")
+
+
+def test_times_without_an_alias_are_those_of_the_stream() -> None:
+    program = thence.compile(STREAMS + "CREATE EVENT r AS SELECT start AS s FROM a, t;")
+    found = program.run({"a": [{"x": 1, "time": 5}]}, tables={"t": [{"x": 1, "y": 2}]})
+    assert found["r"].num_rows == 1
