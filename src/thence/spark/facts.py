@@ -24,6 +24,7 @@ from thence.io.facts import read_tables
 from thence.io.ingest import misplaced
 from thence.model.errors import InputError
 from thence.model.events import Events
+from thence.spark.parts import needed_stages
 
 if TYPE_CHECKING:
     from thence.engine.program import Part
@@ -68,6 +69,12 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
         name: select(rows, [c for c in rows.columns if c in columns[name]])
         for name, rows in found.items()
     }
+
+
+def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
+    """Refuse tables that do not fit what some events are derived from, before Spark is started."""
+    emit, compiled = tuple(names), program._compiled
+    given_tables(program, compiled.part(needed_stages(compiled, emit), emit), tables, False)
 
 
 def refuse_tables(program: Program, frames: Any) -> None:
