@@ -32,14 +32,16 @@ Lineages = dict[str, dict[tuple[tuple[Any, ...], int, int], frozenset[Entry]]]
 
 def history_of(program: LogicProgram, events: Sequence[Written], until: int | None) -> History:
     """What is known before any rule has derived something."""
-    names = {schema.name: schema.names for schema in program.events}
+    names = {schema.name: schema.names for schema in program.declared}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)
     known: dict[str, set[Event]] = {name: set() for name in names}
     for event in events:
         at = Interval(event.start, event.end)
         known[event.type].add(Event(event.type, canonical(event.values), at))
-    horizon = until if until is not None else max((e.end for e in events), default=None)
+    streams = {schema.name for schema in program.events}
+    ends = [event.end for event in events if event.type in streams]
+    horizon = until if until is not None else max(ends, default=None)
     return History(known, names, horizon)
 
 

@@ -37,7 +37,7 @@ def meaning(
     until: int | None = None,
 ) -> dict[str, set[Row]]:
     """Every derived event of a program: for each name, the set of (attributes, start, end)."""
-    names = {schema.name: schema.names for schema in program.events}
+    names = {schema.name: schema.names for schema in program.declared}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)  # the first rule's names win
     known: dict[str, set[Event]] = {name: set() for name in names}
@@ -45,7 +45,8 @@ def meaning(
         for attributes, start, end in rows:
             values = tuple(canonical(attributes.get(attribute)) for attribute in names[name])
             known[name].add(Event(name, values, Interval(start, end)))
-    ends = [event.at.end for rows in known.values() for event in rows]
+    streams = [schema.name for schema in program.events]
+    ends = [event.at.end for name in streams for event in known[name]]
     history = History(known, names, until if until is not None else max(ends, default=None))
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]

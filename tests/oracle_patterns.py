@@ -44,6 +44,7 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
@@ -81,6 +82,10 @@ class Interval(NamedTuple):
 
     start: int
     end: int
+
+
+ALWAYS = Interval(float("inf"), -float("inf"))
+"""The interval of a fact: it is inside nothing, and adds nothing to an interval that it joins."""
 
 
 class Event(NamedTuple):
@@ -128,7 +133,7 @@ class Repeated(Pattern):
 def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
     """The children of a pattern that must occur: not what is absent, nor what is collected."""
     match pattern:
-        case While() | Repeated():
+        case While() | Repeated() | NoFact():
             return ()
         case Not(_, first, last):
             return (first, last)
@@ -408,6 +413,8 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             if not all(judged(part, scope) for part in parts if isinstance(part, While)):
                 return None
             return span([interval(part, scope) for part in parts if not isinstance(part, While)])
+        case NoFact(inner):
+            return None if any(occurrences(inner, scope)) else ALWAYS
         case Par(left, right):
             at1, at2 = interval(left, scope), interval(right, scope)
             if at1 is None or at2 is None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from oracle_patterns import Chosen, Event, Interval, Repeated, Scope, asserted, bare
+from oracle_patterns import ALWAYS, Chosen, Event, Interval, Repeated, Scope, asserted, bare
 from oracle_values import order
 
 from thence.logic.ops import Label, Pattern, Ref, Timer, Where, While, Within
@@ -106,14 +106,16 @@ class Backwards:
 
 
 def components(match: Match) -> list[tuple[str | None, Event]]:
-    """The events of a match with their labels, each label once, in the order of the text."""
+    """The events of a match with their labels, each label once, in the order of the text. Facts are
+    none: a policy has no say in them."""
     return [(label, event) for label, event, _ in placed_components(match)]
 
 
 def placed_components(match: Match) -> list[tuple[str | None, Event, Pattern]]:
     """The same, each with the part of the pattern that it was chosen for."""
     scope, chosen, _ = match
-    return list(_components(chosen, None, scope, set()))
+    found = _components(chosen, None, scope, set())
+    return [component for component in found if component[1].at != ALWAYS]
 
 
 def _components(

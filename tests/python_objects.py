@@ -37,10 +37,14 @@ def definitions(program: ops.LogicProgram) -> list[Any]:
         )
         for schema in program.events
     }
+    types |= {
+        schema.name: thence.table(schema.name, {a.name: str(a.type) for a in schema.attributes})
+        for schema in program.tables
+    }
     for rule in program.rules:
         if rule.event not in types:
             types[rule.event] = thence.derived(rule.event, *(term.name for term in rule.terms))
-    declared = [types[schema.name] for schema in program.events]
+    declared = [types[schema.name] for schema in program.declared]
     return [*declared, *(_Objects(types).definition(rule) for rule in program.rules)]
 
 
@@ -105,6 +109,8 @@ class _Objects:
             case ops.While(window, mode, inner):
                 made = thence.absent if mode == "not" else thence.collect
                 return made(lower(inner)).inside(self.labelled[window])
+            case ops.NoFact(inner):
+                return thence.absent(lower(inner))
             case ops.SemanticWindow(name, left, right, limit):
                 sides = lower(left), lower(right)
                 return getattr(thence, name)(*sides, timedelta(microseconds=limit))
@@ -186,7 +192,7 @@ class _Objects:
 
 def in_order(program: ops.LogicProgram) -> ops.LogicProgram:
     """A program in which the arguments of each event stand in the order of its attributes."""
-    columns = {schema.name: schema.names for schema in program.events}
+    columns = {schema.name: schema.names for schema in program.declared}
     for rule in program.rules:
         columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
 

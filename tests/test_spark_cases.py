@@ -40,7 +40,7 @@ def latest(case: Case) -> int:
 
 def streamable(case: Case) -> bool:
     """Spark's watermark begins at 1970, so that it says nothing about events before that."""
-    return all(event.end >= 0 for event in case.events)
+    return all(event.end >= 0 for event in case.events if not event.is_row)
 
 
 # Where one horizon is right for many cases: recursion may go on up to the horizon, so that a case
@@ -70,7 +70,9 @@ def test_a_case_as_the_tasks_of_a_stream(case: Case) -> None:
     for seed in SEEDS:
         chance = random.Random(seed)
         delay = chance.choice([0, 1, 2 * SECOND, 10 * SECOND])
-        stream = Stream(program, chance, delay, tick=chance.choice([1, 1000]))
+        rows = [event for event in case.events if event.is_row]
+        tick = chance.choice([1, 1000])
+        stream = Stream(program, chance, delay, tick=tick, rows_of_tables=rows)
         found: dict[str, Any] = {}
         for part in cuts(arrivals(case.events, delay, chance), chance):
             collect(found, rows_of(stream.push(part)))
@@ -89,7 +91,7 @@ def test_few_cases_cannot_be_streamed() -> None:
 
 def lasts(case: Case) -> bool:
     """Whether some event of a case is more than an instant."""
-    return any(event.start != event.end for event in case.events)
+    return any(event.start < event.end for event in case.events)
 
 
 compiled_program = cache(thence.compile)
@@ -169,7 +171,14 @@ def test_cases_together_as_a_stream(spark: Any, tmp_path: Path, group: str) -> N
     parts = parted(together.all_events, delay, chance)
     parts[-1].append(Written(CLOCK, (), end, end))
     found = spark_stream(
-        spark, tmp_path, together.program, parts, delay, allow_unbounded=True, shards=3
+        spark,
+        tmp_path,
+        together.program,
+        parts,
+        delay,
+        tables=together.tables,
+        allow_unbounded=True,
+        shards=3,
     )
     assert found.late == 0
     assert found.triggers >= len(parts)

@@ -65,6 +65,10 @@ def test_a_stream_over_connect_gives_what_a_run_gives(told: dict[str, Any]) -> N
     assert told["stream is as expected"]
 
 
+def test_a_large_table_reaches_the_server_and_its_executors(told: dict[str, Any]) -> None:
+    assert told["looked up"] == [["Emma"], ["Emma"]]
+
+
 @pytest.mark.parametrize("where", ["progress", "heard"])
 def test_a_client_sees_results_and_latecomers_counted(told: dict[str, Any], where: str) -> None:
     """In the query's progress, and with a listener."""

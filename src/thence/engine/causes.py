@@ -76,6 +76,11 @@ class Gap:
         return self.prepared.uses[self.window.atom].event
 
     @property
+    def of_fact(self) -> bool:
+        """Whether what was absent is a row of a table, so that there is no window."""
+        return self.prepared.uses[self.window.atom].fact
+
+    @property
     def lengths(self) -> tuple[Constraint, ...]:
         """How long what was absent would have lasted: bounds between its own two ends."""
         use = self.prepared.uses[self.window.atom]
@@ -140,6 +145,7 @@ class History:
         """
         wanted: dict[str, set[int]] = {event: set(rows)}
         graph: dict[Key, list[Derived]] = {}
+        derived_here = frozenset(self.part.derived)
         for stage in reversed(self.part.stages):
             while any(wanted.get(name) for name in stage.events):
                 for name in stage.events:
@@ -147,7 +153,7 @@ class History:
                     for row, derived in self.direct(name, ask).items() if ask else ():
                         graph[name, row] = derived
                     for use in (u for row in ask for d in graph[name, row] for u in d.uses):
-                        if use.event not in self.part.base and use.key not in graph:
+                        if use.event in derived_here and use.key not in graph:
                             wanted.setdefault(use.event, set()).add(use.row)
         depths = _depths(graph)
         return {

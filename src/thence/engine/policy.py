@@ -1,8 +1,8 @@
 """Policies: of a rule's matches, those that count, in the order in which they are complete.
 
-Every match is a row of event numbers, one per atom. The numbers follow the order of events by
-time, then type, then attributes, so that to choose the first or the last event is to choose the
-least or the greatest number, on every host alike.
+Every match is a row of event numbers, one per atom that an event meets. The numbers follow the
+order of events by time, then type, then attributes, so that to choose the first or the last event
+is to choose the least or the greatest number, on every host alike.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def chosen(policy: Policy, matches: Sequence[Match], used: Used) -> list[Match]:
         _spend(numbered, spent, used)
     else:
         kept = rows.groups  # the best of each group comes first
+    kept = _with_equals(kept, rows)
     mask = np.zeros(len(order), dtype=np.bool_)
     mask[order[kept]] = True
     found, start = [], 0
@@ -140,8 +141,8 @@ def _slots(match: Match) -> list[_Slot]:
                 rows = np.flatnonzero(chains.sizes > step)
                 members = chains.members[chains.offsets[rows] + step]
                 found.append(_Slot(window.atom, use.event, use.label, rows, members))
-        if number < len(conjunct.positive) and conjunct.positive[number] not in ends:
-            atom = conjunct.positive[number]
+        atom = conjunct.positive[number] if number < len(conjunct.positive) else None
+        if atom in conjunct.events and atom not in ends:
             use = match.prepared.uses[atom]
             found.append(_Slot(atom, use.event, use.label, everyone, match.rows(atom)))
     return found
@@ -242,6 +243,16 @@ def _consuming(policy: Policy, rows: _Rows, numbered: _Numbered) -> tuple[Mask, 
         policy.consumption == "exclusive",
     )
     return kept, spent & ~numbered.spent
+
+
+def _with_equals(kept: Mask, rows: _Rows) -> Mask:
+    """The matches that count, and those of the same events: a policy chooses among events, and has
+    no say in which rows of tables they are looked up with."""
+    runs = np.cumsum(rows.groups | _changes(list(rows.members.T))) - 1
+    counting = np.zeros(len(runs), dtype=np.bool_)
+    counting[runs[kept]] = True
+    found: Mask = counting[runs]
+    return found
 
 
 def _spend(numbered: _Numbered, spent: Mask, used: Used) -> None:

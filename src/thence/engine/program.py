@@ -39,7 +39,8 @@ class Part:
     """Stages that run together, and all that a step over them needs to know.
 
     ``inputs`` come from outside, ``base`` are those of them that no rule derives, and ``outputs``
-    are what is given back. A whole program is one part; a host may cut it into several.
+    are what is given back. ``tables`` are the static tables that rules look into. A whole program
+    is one part; a host may cut it into several.
     """
 
     stages: tuple[Stage, ...]
@@ -47,6 +48,7 @@ class Part:
     inputs: tuple[str, ...]
     base: frozenset[str]
     outputs: tuple[str, ...]
+    tables: tuple[str, ...] = ()
 
     @property
     def derived(self) -> tuple[str, ...]:
@@ -97,11 +99,13 @@ class Compiled:
             dict.fromkeys(rule.event for rule in checked.program.rules if not is_inner(rule.event))
         )
         self.inputs: tuple[str, ...] = tuple(e.name for e in checked.program.events)
+        self.tables: tuple[str, ...] = tuple(t.name for t in checked.program.tables)
 
     @cached_property
     def whole(self) -> Part:
         """The program as one part."""
-        return Part(self.stages, self.schemas, self.inputs, frozenset(self.inputs), self.public)
+        base = frozenset(self.inputs)
+        return Part(self.stages, self.schemas, self.inputs, base, self.public, self.tables)
 
     @cached_property
     def everything(self) -> Part:
@@ -113,10 +117,11 @@ class Compiled:
         derived = {event for stage in stages for event in stage.events}
         alternatives = [alt for stage in stages for rule in stage.rules for alt in rule]
         read = dict.fromkeys(use.event for alt in alternatives for use in alt.uses)
-        inputs = tuple(event for event in read if event not in derived)
-        schemas = {event: self.schemas[event] for event in (*inputs, *derived)}
+        tables = tuple(name for name in read if self.schemas[name].table)
+        inputs = tuple(event for event in read if event not in derived and event not in tables)
+        schemas = {event: self.schemas[event] for event in (*inputs, *derived, *tables)}
         base = frozenset(inputs) & frozenset(self.inputs)
-        return Part(stages, schemas, inputs, base, outputs)
+        return Part(stages, schemas, inputs, base, outputs, tables)
 
     @cached_property
     def prepared(self) -> tuple[Prepared, ...]:

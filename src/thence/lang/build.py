@@ -66,6 +66,11 @@ class Build(BuildSql):
         longest = duration_of(limits[0]) if limits else None
         return s.EventDecl(unquoted(name), columns, longest, start_of(name), end_of(name))
 
+    def table(self, parts: Parts) -> s.EventDecl:
+        name = parts[1]
+        columns = tuple(part for part in parts if isinstance(part, s.Column))
+        return s.EventDecl(unquoted(name), columns, None, start_of(name), end_of(name), table=True)
+
     def rule(self, parts: Parts) -> s.RuleDecl:
         name, semicolon = parts[0], parts[-1]
         arrow = next(

@@ -17,7 +17,7 @@ _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 _AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
 # Words of event SQL are names wherever no query stands.
-_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION"}
+_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE"}
 _BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {
     "primitive": "the declaration `primitive`",
@@ -309,6 +309,7 @@ _STARTS_OPERAND = {"NAME", "LPAR", "INT", "STRING"}
 _WORDS = {
     "WORD": "a name",
     "_EVENT": "`event`",
+    "TABLE": "`table`",
     "ARROW": "`<-`",
     "COLON": "`:`",
     "DURATION": "a duration such as `10 s`",

@@ -34,7 +34,7 @@ def readable(program: LogicProgram) -> LogicProgram:
     >>> [rule.event for rule in shown.rules], shown.rules[1].body
     (['late_2', 'late'], Atom(event='late_2', args=()))
     """
-    events = [e.name for e in program.events] + [rule.event for rule in program.rules]
+    events = [e.name for e in program.declared] + [rule.event for rule in program.rules]
     for_event = _fresh(events)
     rules = tuple(_rule(rule, for_event) for rule in program.rules)
     return replace(program, rules=rules) if rules != program.rules else program

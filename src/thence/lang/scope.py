@@ -13,12 +13,14 @@ from thence.model.source import Span
 
 
 class EventInfo(NamedTuple):
-    """An event that a program declares or derives: its attributes, and how it was written."""
+    """An event that a program declares or derives: its attributes, and how it was written; or a
+    table that it declares."""
 
     name: str
     columns: tuple[str, ...]
     declaration: str
     base: bool = False
+    table: bool = False
 
 
 Events = Mapping[str, EventInfo]

@@ -225,13 +225,15 @@ class Column(NamedTuple):
 
 
 class EventDecl(NamedTuple):
-    """``event order(id string);``, perhaps ``within`` the longest that one may last"""
+    """``event order(id string);``, perhaps ``within`` the longest that one may last; or a static
+    table, ``table catalogue(id string, title string);``"""
 
     name: str
     columns: tuple[Column, ...]
     longest: int | None
     name_start: int
     name_end: int
+    table: bool = False
 
 
 class PolicyWord(NamedTuple):

@@ -29,6 +29,7 @@ from thence.logic.ops import (
     Label,
     LogicProgram,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
@@ -64,24 +65,25 @@ def format_program(program: LogicProgram) -> str:
     """
     program = readable(program)
     columns = columns_of(program)
-    events = "\n".join([laid_out(format_event(event)) for event in program.events])
+    events = "\n".join([laid_out(format_event(event)) for event in program.declared])
     rules = "\n".join([laid_out(format_rule(rule, columns)) for rule in program.rules])
     return "\n\n".join(part for part in (events, rules) if part)
 
 
 def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
     """The attributes of every event that a program declares or derives, in order."""
-    columns = {event.name: event.names for event in program.events}
+    columns = {event.name: event.names for event in program.declared}
     for rule in program.rules:
         columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
     return columns
 
 
 def format_event(event: EventSchema) -> str:
-    """An event's declaration as text."""
+    """The declaration of an event, or of a table, as text."""
     attributes = ", ".join(f"{quoted(a.name)} {a.type}" for a in event.attributes)
     limit = "" if event.longest is None else f" within {_limit(event.longest)}"
-    return f"event {quoted(event.name)}({attributes}){limit};"
+    word = "table" if event.table else "event"
+    return f"{word} {quoted(event.name)}({attributes}){limit};"
 
 
 def format_rule(rule: Rule, columns: Columns | None = None) -> str:
@@ -196,6 +198,8 @@ def _operand(pattern: Pattern, known: Columns) -> str:
         case Not(absent, first, last):
             outside = f"{_suffixed(first, known)}, {_suffixed(last, known)}"
             return f"not({_suffixed(absent, known)}).[{outside}]"
+        case NoFact(inner):
+            return f"not {_operand(inner, known)}"
         case At(time):
             return f"at '{format_timestamp(time)}'"
         case Timer():

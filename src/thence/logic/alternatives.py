@@ -17,6 +17,7 @@ from thence.logic.ops import (
     AnyOne,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
@@ -92,7 +93,7 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case Label(_, inner) | Within(inner, _) | Where(inner, _):
             inners = alternatives(inner)
             return _combined(pattern, [inners], lambda choice: {"pattern": choice[0]})
-        case While():
+        case While() | NoFact():
             return [pattern]
     return [pattern]
 

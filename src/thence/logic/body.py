@@ -7,7 +7,7 @@ and which bounds hold between them. What must be absent, or is collected, is put
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
@@ -34,6 +34,7 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Par,
     Pattern,
@@ -61,8 +62,9 @@ MOST_ATOMS = 200
 class Body:
     """One alternative of a rule's body, while it is being taken apart."""
 
-    def __init__(self, rule: Rule, refuse: Refuse) -> None:
+    def __init__(self, rule: Rule, refuse: Refuse, is_table: Callable[[str], bool]) -> None:
         self.refuse = refuse
+        self.is_table = is_table
         self.rule = rule
         self.nodes: list[Node] = [Epoch()]
         self.index: dict[Node, int] = {Epoch(): EPOCH}
@@ -160,6 +162,9 @@ class Body:
             case While(window, mode, inner, span):
                 self.while_window(window, mode, inner, span)
                 return (), ()
+            case NoFact(inner):
+                self.windows.append(Window("absent", inner, _anywhere, None))
+                return (), ()
             case SemanticWindow():
                 return self.semantic_window(pattern)
             case Moments():
@@ -181,6 +186,8 @@ class Body:
         return atom
 
     def use(self, event: str, label: str | None, atom: int, span: Span) -> AtomUse:
+        if self.is_table(event):
+            return AtomUse(event, label, EPOCH, EPOCH, span)
         start = self.node(EndPoint(atom, "start"), span)
         end = self.node(EndPoint(atom, "end"), span)
         return AtomUse(event, label, start, end, span)
@@ -198,7 +205,8 @@ class Body:
                 self.conditions.append(Call("=", (column, argument), pattern.span))
 
     def atom_interval(self, atom: int, span: Span) -> Interval:
-        return (self.atoms[atom].start,), (self.atoms[atom].end,)
+        use = self.atoms[atom]
+        return ((), ()) if use.fact else ((use.start,), (use.end,))
 
     def definition(self, name: str, span: Span) -> Label:
         if name not in self.definitions:
@@ -417,6 +425,11 @@ def _unlabelled(pattern: Pattern) -> Pattern:
     while isinstance(pattern, Label):
         pattern = pattern.pattern
     return pattern
+
+
+def _anywhere(_start: int, _end: int) -> list[Constraint]:
+    """Facts are not inside anything."""
+    return []
 
 
 def _ends_within(absence: Absence, times: Sequence[int], span: Span) -> Place:

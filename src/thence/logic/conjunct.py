@@ -77,13 +77,21 @@ class Extreme(Node):
 
 @dataclass(frozen=True, slots=True)
 class AtomUse:
-    """One event atom: its type, the label it has in the rule, and its two nodes."""
+    """One event atom: its type, the label it has in the rule, and its two nodes.
+
+    A fact, which is a row of a table, has no interval: both its nodes are the epoch.
+    """
 
     event: str
     label: str | None
     start: int
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def fact(self) -> bool:
+        """Whether it is met by a row of a table rather than by an event."""
+        return self.start == EPOCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +177,11 @@ class Conjunct:
     """Conditions on aggregates over the repetitions of a match."""
 
     @property
+    def events(self) -> tuple[int, ...]:
+        """The positive atoms that are met by events, and not by facts."""
+        return tuple(atom for atom in self.positive if not self.atoms[atom].fact)
+
+    @property
     def waits(self) -> bool:
         """Whether matches are judged all together, once the horizon has passed their end."""
         return self.aggregates or self.policy.chooses or bool(self.repetitions)
@@ -226,18 +239,19 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
     An event that ended at ``e`` can meet a later one only while that one's end may lie above the
     horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Gates count
     like events: a match is judged when they pass. ``lengths`` says how long events of a type
-    last at most.
+    last at most. Facts are there from the beginning: nothing waits for them, nor they for anything.
     """
     found = []
     known = lengths_of(conjunct, lengths)
     match_bounds = conjunct.bounds.with_constraints(known)
     windows = {w.atom: w.bounds.with_constraints(known) for w in conjunct.windows}
     names = [use.label or use.event for use in conjunct.atoms]
-    later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.positive]
+    later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.events]
     later += [(gate, name_of_node(conjunct, gate), -1) for gate in conjunct.gates]
     for index, use in enumerate(conjunct.atoms):
         bounds = windows.get(index, match_bounds)
-        waits = [(bounds[node, use.end], name) for node, name, atom in later if atom != index]
+        partners = [] if use.fact else later
+        waits = [(bounds[node, use.end], name) for node, name, atom in partners if atom != index]
         micros, partner = max(waits, default=(-UNBOUNDED, ""))
         found.append(Retention(use.event, micros, partner, use.span))
     return tuple(found)
@@ -246,20 +260,22 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
 def partition_key(conjunct: Conjunct) -> tuple[str, ...]:
     """Names of the columns (of the first atom) whose equality joins every atom.
 
-    Events that differ in them never meet, so work can be split by them.
+    Events that differ in them never meet, so work can be split by them. Facts are everywhere.
     """
-    if not conjunct.positive:
+    events = conjunct.events
+    if not events:
         return ()
     keys = []
     classes = [set(link) for link in conjunct.links]
-    if len(conjunct.positive) == 1:
-        only = conjunct.positive[0]
-        linked = {expr for window in conjunct.windows for _, expr in window.links}
+    windows = [w for w in conjunct.windows if not conjunct.atoms[w.atom].fact]
+    if len(events) == 1:
+        only = events[0]
+        linked = {expr for window in windows for _, expr in window.links}
         classes = [{c} for c in linked if isinstance(c, Column) and c.atom == only]
     for group in classes:
-        everywhere = all(any(c.atom == i for c in group) for i in conjunct.positive) and all(
-            any(expr in group for _, expr in window.links) for window in conjunct.windows
+        everywhere = all(any(c.atom == i for c in group) for i in events) and all(
+            any(expr in group for _, expr in window.links) for window in windows
         )
         if everywhere:
-            keys.append(min(c.name for c in group if c.atom == conjunct.positive[0]))
+            keys.append(min(c.name for c in group if c.atom == events[0]))
     return tuple(sorted(keys))

@@ -46,9 +46,13 @@ class Normaliser:
         """The error that refuses a rule, pointing at its text."""
         return CheckError((diagnose(self.source, span, message, hint),))
 
+    def is_table(self, name: str) -> bool:
+        """Whether a name is that of a static table."""
+        return name in self.schemas and self.schemas[name].table
+
     def conjunct(self, rule: Rule, pattern: Pattern) -> Conjunct:
         """The conjunct of one alternative of a rule."""
-        body = Body(rule, self.refuse)
+        body = Body(rule, self.refuse, self.is_table)
         for part in positive_parts(pattern):
             if isinstance(part, Label):
                 body.definitions.setdefault(part.name, part)

@@ -196,6 +196,18 @@ class While(Pattern):
     span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class NoFact(Pattern):
+    """``not catalogue(id, _)``, a part of a conjunction: no row of a table is so.
+
+    ``pattern`` is an atom of a table, perhaps with a label and conditions. It adds nothing to the
+    interval. Variables and labels that stand only inside are local to it.
+    """
+
+    pattern: Pattern
+    span: Span = _span()
+
+
 WindowOperator = Literal["follows", "notfollows", "precedes", "notprecedes", "both"]
 
 
@@ -278,6 +290,13 @@ class LogicProgram:
     events: tuple[EventSchema, ...]
     rules: tuple[Rule, ...]
     source: Source = field(default=Source(""), compare=False, repr=False)
+    tables: tuple[EventSchema, ...] = ()
+    """The static tables. An atom of one is met by a fact, which has no interval."""
+
+    @property
+    def declared(self) -> tuple[EventSchema, ...]:
+        """Everything that comes from outside: events and tables."""
+        return (*self.events, *self.tables)
 
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
@@ -289,7 +308,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (left, right)
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
             return (inner,)
-        case Repeat(inner):
+        case Repeat(inner) | NoFact(inner):
             return (inner,)
         case Not(absent, first, last):
             return (absent, first, last)

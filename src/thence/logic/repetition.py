@@ -31,6 +31,7 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
@@ -199,7 +200,7 @@ def with_children(pattern: Pattern, parts: Sequence[Pattern]) -> Pattern:
             return replace(pattern, pattern=parts[0], closing=parts[1])
         case Par() | Allen() | SemanticWindow():
             return replace(pattern, left=parts[0], right=parts[1])
-        case Label() | Within() | Where() | While() | Repeat():
+        case Label() | Within() | Where() | While() | Repeat() | NoFact():
             return replace(pattern, pattern=parts[0])
         case Moments(_, own):
             return replace(pattern, parts=tuple(parts[: len(own)]), absent=tuple(parts[len(own) :]))

@@ -10,6 +10,7 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Pattern,
     Repeat,
@@ -116,7 +117,7 @@ def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
         match part:
             case Not(_, first, last):
                 stack += [last, first]
-            case While() | Repeat():
+            case While() | Repeat() | NoFact():
                 pass
             case SemanticWindow(("notfollows" | "notprecedes"), left):
                 stack.append(left)

@@ -143,6 +143,13 @@ def _refuse_compound(body: Body, repeat: Repeat) -> Element:
             "a repetition is of one event",
             "give the pattern a rule of its own, and repeat that rule's event",
         )
+    if body.is_table(element.atom.event):
+        raise body.refuse(
+            repeat.span,
+            f"'{element.atom.event}' is a table: its rows are true at all times, and not one after "
+            "another",
+            "repeat an event, and look up each one's row with a shared variable",
+        )
     return element
 
 
@@ -216,6 +223,8 @@ def kind_of(pattern: Pattern, body: Body) -> Atom | None:
         if not isinstance(pattern, (Label, Where, Within, Repeat)):
             return None
         pattern = pattern.pattern
+    if body.is_table(pattern.event):
+        return None
     often = body.joining
     return replace(
         pattern,

@@ -12,7 +12,7 @@ from dataclasses import replace
 from thence.logic.alternatives import alternatives
 from thence.logic.body import Body
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
-from thence.logic.conjunct import Column, EndPoint, NodeTime, WindowUse
+from thence.logic.conjunct import Column, NodeTime, WindowUse
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
 from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within, walk
 from thence.logic.pieces import Repeated, Window
@@ -132,11 +132,8 @@ class Windows:
         if label is not None:
             schema = self.schemas[atom.event]
             local |= {f"{label}.{name}": Column(index, name) for name in schema.names}
-            start, end = (
-                self.body.index[EndPoint(index, "start")],
-                self.body.index[EndPoint(index, "end")],
-            )
-            local |= {f"{label}.start": NodeTime(start), f"{label}.end": NodeTime(end)}
+            use = self.body.atoms[index]
+            local |= {f"{label}.start": NodeTime(use.start), f"{label}.end": NodeTime(use.end)}
         for name, argument in atom.args:
             column = Column(index, name)
             if not isinstance(argument, Var):

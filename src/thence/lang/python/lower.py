@@ -21,6 +21,7 @@ from thence.lang.python.patterns import (
     Joined,
     Layer,
     Limited,
+    Missing,
     Moment,
     Occurrence,
     Pattern,
@@ -196,6 +197,8 @@ class _Lowering:
                 before = self._before(pattern, placed, shared, depth)
                 inside = self._inside(pattern, placed, shared, depth)
                 return ops.And((*before, inside)) if before else inside
+            case Missing(inner):
+                return ops.NoFact(self.pattern(inner, set(placed), shared, depth))
             case Layer(inner):
                 self._check_layer(pattern)
                 if isinstance(pattern, Shared):
@@ -264,7 +267,7 @@ class _Lowering:
     def _atom(self, event: Occurrence, shared: tuple[str, ...]) -> ops.Atom:
         given: dict[str, Value] = dict(event._args)
         origin = event._origin
-        for name in shared:
+        for name in () if origin.is_table else shared:
             if name not in origin.columns:
                 raise BuildError(
                     f"same('{name}') needs '{name}' in all events of the pattern, and "
@@ -326,6 +329,11 @@ class _Lowering:
         inner: Pattern = layer
         while isinstance(inner, Layer):
             inner = inner.inner
+        if isinstance(inner, Missing) and not isinstance(layer, Shared):
+            raise BuildError(
+                "a condition on absent(…) belongs to the row inside it, or to what it is joined "
+                f"to: absent(row.where(…)), (a & absent(row)).where(…) ({self._definition.place})"
+            )
         if isinstance(inner, Inside) and not isinstance(layer, Shared):
             tag = tag_of(inner.window)
             if tag is None or tag.key not in self._survey.placed_for:

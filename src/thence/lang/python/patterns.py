@@ -281,6 +281,20 @@ class Inside(Pattern):
     window: Pattern
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Missing(Pattern):
+    """A pattern that must not occur; by itself, a row that a table does not have."""
+
+    pattern: Pattern
+
+    @property
+    def _is_fact(self) -> bool:
+        inner = self.pattern
+        while isinstance(inner, (Layer, Renamed)):
+            inner = inner.inner
+        return isinstance(inner, Occurrence) and inner._origin.is_table
+
+
 # -- layers: conditions around an occurrence, which do not make it another one
 
 
@@ -324,6 +338,11 @@ def core(pattern: Pattern) -> Pattern:
             "absent(…).inside(w) and collect(…).inside(w) occur at no time of their own: join them "
             "to an event with &, and use that one's times"
         )
+    if isinstance(pattern, Missing):
+        raise BuildError(
+            "what a table does not have occurs at no time: join absent(…) to an event with &, and "
+            "use that one's times"
+        )
     return pattern
 
 
@@ -334,7 +353,7 @@ def lasting(pattern: Pattern) -> Value:
 
 def pattern_of(given: object, place: str) -> Pattern:
     """What was given, if it is a pattern; otherwise the error says what to write."""
-    if isinstance(given, Pattern):
+    if isinstance(given, Pattern) and not (isinstance(given, Missing) and not given._is_fact):
         return given
     if isinstance(given, Definition):
         hint = f"make an event of the definition first: {given.name}()"
@@ -343,7 +362,10 @@ def pattern_of(given: object, place: str) -> Pattern:
     elif isinstance(given, Value):
         hint = "a condition goes into where: (a & b).where(a.x == 3)"
     elif hasattr(given, "inside"):
-        hint = "say where it is: absent(c).between(a, b), absent(c).inside(w), collect(c).inside(w)"
+        hint = (
+            "say where it is: absent(c).between(a, b), absent(c).inside(w), collect(c).inside(w); "
+            "only a row of a table is absent by itself"
+        )
     else:
         hint = "use events, and what operators make of them"
     raise BuildError(f"`{place}` takes patterns, and this is {given!r}: {hint}")
@@ -446,7 +468,8 @@ class Occurrence(Pattern):
     def __repr__(self) -> str:
         label = "" if self._tag.label is None else f"{self._tag.label}: "
         given = ", ".join(f"{name}={shown_value(value)}" for name, value in self._args)
-        return f"<thence event {label}{self._origin.name}({given})>"
+        kind = "row" if self._origin.is_table else "event"
+        return f"<thence {kind} {label}{self._origin.name}({given})>"
 
 
 # -- definitions

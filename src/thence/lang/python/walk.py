@@ -11,6 +11,7 @@ from thence.lang.python.patterns import (
     Inside,
     Joined,
     Layer,
+    Missing,
     Moment,
     Occurrence,
     Pattern,
@@ -46,4 +47,6 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
         case Repeating(inner=inner):
             yield inner
         case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
+            yield inner
+        case Missing(pattern=inner):
             yield inner

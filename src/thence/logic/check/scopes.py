@@ -20,6 +20,7 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Pattern,
@@ -176,6 +177,8 @@ def view_of(rule: Rule) -> RuleView:
                 elif kind == "collect":
                     view.collects.append((pattern, local))
                 inside = [(inner, local, False)]
+            case NoFact(inner, span):
+                inside = [(inner, _inner(view, "absent", scope, span), False)]
             case Not(absent, first, last, span):
                 local = _inner(view, "absent", scope, span)
                 inside = [(absent, local, False), (first, scope, False), (last, scope, False)]
