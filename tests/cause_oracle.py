@@ -52,7 +52,8 @@ def direct_causes(text: str, events: Sequence[Written], until: int | None) -> Wa
                 for members in scope.collected.values()
                 for _, member, _ in members
             ]
-            if collected:  # All the matches of a group, and all they collect, are one derivation.
+            if any(scope.collected for scope, _ in matches):
+                # All the matches of a group, and all they collect, are one derivation.
                 ways = [frozenset[Part]().union(*ways, *collected)]
             found.setdefault(event, set()).update(Way(line, parts) for parts in ways)
     return found

@@ -16,7 +16,17 @@ from oracle_policies import chosen_by
 from oracle_values import canonical, order
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, variables
-from thence.logic.ops import Atom, LogicProgram, Pattern, Rule, Where, While, walk
+from thence.logic.ops import (
+    Atom,
+    Label,
+    LogicProgram,
+    Moments,
+    Pattern,
+    Rule,
+    Where,
+    While,
+    walk,
+)
 from thence.logic.policy import Policy
 
 Row = tuple[tuple[Any, ...], int, int]
@@ -96,14 +106,20 @@ def consequences(rule: Rule, history: History) -> Iterator[Event]:
 def counting(rule: Rule, history: History) -> list[tuple[Scope, Pattern, Interval]]:
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
     them."""
-    aggregates = any(isinstance(term.value, Aggregate) for term in rule.terms)
-    waits = aggregates or rule.policy != Policy()
+    waits = rule.policy != Policy() or any(map(collects, walk(rule.body)))
     matches = []
     for scope, chosen, at in occurrences(rule.body, Scope(history)):
         gates = [*scope.gates, at.end] if waits else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
     return matches if rule.policy == Policy() else chosen_by(rule.policy, matches)
+
+
+def collects(pattern: Pattern) -> bool:
+    match pattern:
+        case While(_, "collect") | Moments("aperiodic*"):
+            return True
+    return False
 
 
 def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
@@ -113,7 +129,7 @@ def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
         pattern = collect_read_by(term, scope)
         for inner, chosen, at in scope.collected[pattern]:
             value = None if term.arg is None else inner.value(term.arg)
-            rows.add((at, identity(pattern.pattern, chosen, inner, scope), value))
+            rows.add((at, identity(gathered_by(pattern), chosen, inner, scope), value))
     ordered = sorted(rows, key=lambda row: (row[0], order(row[1]), order(row[2])))
     if term.arg is None:
         return len(ordered)
@@ -143,16 +159,27 @@ def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
     raise AssertionError(term)
 
 
-def collect_read_by(term: Aggregate, scope: Scope) -> While:
-    """The collect whose variables or labels an aggregate reads; ``count()`` reads the only one."""
+def collect_read_by(term: Aggregate, scope: Scope) -> Pattern:
+    """The pattern whose collected variables or labels an aggregate reads; ``count()`` reads the
+    only one."""
     read = names_read(term.arg)
-    for pattern, ((inner, _, _), *_) in scope.collected.items():
-        own = (inner.variables.keys() | inner.labels.keys()) - (
+    for pattern in scope.collected:
+        own = set(names_bound(gathered_by(pattern), scope)) - (
             scope.variables.keys() | scope.labels.keys()
         )
         if read & own or len(scope.collected) == 1:
             return pattern
     raise AssertionError(term)
+
+
+def gathered_by(pattern: Pattern) -> Pattern:
+    """What ``while w: collect p`` and ``aperiodic*(a, p, c)`` collect."""
+    return pattern.pattern if isinstance(pattern, While) else pattern.collected[0]
+
+
+def names_bound(pattern: Pattern, outer: Scope) -> Iterator[str]:
+    yield from own_variables(pattern, outer)
+    yield from (node.name for node in walk_asserted(pattern) if isinstance(node, Label))
 
 
 def names_read(expr: Expr | None) -> set[str]:

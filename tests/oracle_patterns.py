@@ -154,7 +154,7 @@ class Scope:
     labels: dict[str, tuple[Pattern, Scope]] = field(default_factory=dict)
     definitions: list[Expr] = field(default_factory=list)
     gates: list[int] = field(default_factory=list)
-    collected: dict[While, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
+    collected: dict[Pattern, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
 
     def value(self, expr: Expr) -> Any:
         return evaluate(expr, self._leaf)
@@ -416,6 +416,11 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
             holds = absent(0, t, t)
         case "aperiodic":  # A(E1, E2, E3)(t): t1 <= t, and no E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t - 1)
+        case "aperiodic*":  # A*(E1, E2, E3)(t): t1 <= t, over all E2 from t1 to t
+            holds = t1 <= t
+            scope.gates.append(t)
+            found = occurrences(pattern.collected[0], scope)
+            scope.collected[pattern] = [one for one in found if t1 <= one[2].end <= t]
         case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)
         case "periodic*":  # P*(E1, [T], E2)(t): t1 + T <= t

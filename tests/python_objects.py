@@ -117,6 +117,9 @@ class _Objects:
             case "periodic*":
                 limit = timedelta(microseconds=pattern.limit)
                 return thence.moments.not_before(parts[0], limit, parts[1])
+            case "aperiodic*":
+                collected = self.pattern(pattern.collected[0])
+                return thence.moments.accumulated(parts[0], collected, parts[1])
             case "without":
                 return thence.moments.without(parts[0], self.pattern(pattern.absent[0]), parts[1])
             case "other_than":

@@ -18,13 +18,15 @@ from thence.model.types import INT
 @dataclass(frozen=True, slots=True)
 class _Form:
     """How an operator is called: the least number of arguments and whether there may be more, the
-    places of what must occur, of what must be absent, and of the duration."""
+    places of what must occur, of what must be absent, of what is collected, and of the
+    duration."""
 
     example: str
     least: int
     more: bool = False
     parts: tuple[int, ...] = ()
     absent: tuple[int, ...] = ()
+    collected: tuple[int, ...] = ()
     limit: int | None = None
 
 
@@ -36,6 +38,7 @@ _FORMS = {
     "immediately": _Form("immediately(a, b)", 2, more=True, parts=(0, 1)),
     "other_than": _Form("other_than(a)", 1, more=True, absent=(0,)),
     "aperiodic": _Form("aperiodic(a, b, c)", 3, parts=(0, 1), absent=(2,)),
+    "aperiodic*": _Form("aperiodic*(a, b, c)", 3, parts=(0, 2), collected=(1,)),
     "without": _Form("without(a, b, c)", 3, parts=(0, 2), absent=(1, 2)),
     "periodic*": _Form("periodic*(a, 10 s, b)", 3, parts=(0, 2), limit=1),
 }
@@ -81,7 +84,8 @@ class MomentCalls:
         absent = tuple(self._pattern(self._unlabelled(node, i)) for i in form.absent)
         if name == "immediately":
             absent = (self._among(node.args[2:], span),)
-        return Moments(name, patterns, absent, limit, span)
+        collected = tuple(self._pattern(node.args[i]) for i in form.collected)
+        return Moments(name, patterns, absent, limit, span, collected)
 
     def _unlabelled(self, node: s.Apply, place: int) -> s.Node:
         """An argument that stands for something absent. That of ``without`` which stands for what

@@ -225,6 +225,8 @@ def _moments(pattern: Moments, known: Columns) -> str:
             parts += _choice(pattern.absent[0], known)
         case "aperiodic":
             parts = [*parts, *absent]
+        case "aperiodic*":
+            parts.insert(1, _suffixed(pattern.collected[0], known))
         case "without":
             parts.insert(1, absent[0])
         case "periodic*":

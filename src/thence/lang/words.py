@@ -32,7 +32,7 @@ FUNCTIONS: frozenset[str] = frozenset(
 ) | {"duration"}
 """What can be called in an expression. ``duration(l)`` is written out by the resolver."""
 
-NOT_YET: frozenset[str] = frozenset({"aperiodic*", "periodic"})
+NOT_YET: frozenset[str] = frozenset({"periodic"})
 """Pattern operators that are planned, so that a program that uses one gets a better answer."""
 
 TYPE_ALIASES: dict[str, str] = {

@@ -25,7 +25,7 @@ from thence.logic.conjunct import (
     Shifted,
 )
 from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts
-from thence.logic.moments import Absence, shape_of
+from thence.logic.moments import Stretch, shape_of
 from thence.logic.ops import (
     Allen,
     And,
@@ -76,6 +76,8 @@ class Window:
     place: Place
     width: tuple[int, int] | None
     """Nodes (later, earlier) between which all of the event lies, where that is so."""
+    optional: bool = False
+    """Whether what is collected may be nothing."""
 
 
 class Body:
@@ -325,6 +327,10 @@ class Body:
         for absent, absence in zip(pattern.absent, shape.absences, strict=True):
             self.gates.append(times[shape.at])
             self.windows.append(Window("absent", absent, _ends_within(absence, times, span), None))
+        for inner, stretch in zip(pattern.collected, shape.collections, strict=True):
+            self.gates.append(times[shape.at])
+            place = _ends_within(stretch, times, span)
+            self.windows.append(Window("collect", inner, place, None, optional=True))
         return self.point(times[shape.at])
 
     # -- names
@@ -414,13 +420,13 @@ def _unlabelled(pattern: Pattern) -> Pattern:
     return pattern
 
 
-def _ends_within(absence: Absence, times: Sequence[int], span: Span) -> Place:
+def _ends_within(stretch: Stretch, times: Sequence[int], span: Span) -> Place:
     """That an event ends between two moments."""
 
     def place(_start: int, end: int) -> list[Constraint]:
         return [
-            Constraint(times[absence.since], end, -absence.first, span),
-            Constraint(end, times[absence.until], absence.last, span),
+            Constraint(times[stretch.since], end, -stretch.first, span),
+            Constraint(end, times[stretch.until], stretch.last, span),
         ]
 
     return place

@@ -101,6 +101,8 @@ class WindowUse:
     links: tuple[tuple[str, Expr], ...]
     predicates: tuple[Expr, ...]
     bounds: Bounds
+    optional: bool = False
+    """Whether a match needs none of what is collected."""
 
 
 @dataclass(frozen=True, slots=True)

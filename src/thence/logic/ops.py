@@ -209,7 +209,8 @@ class SemanticWindow(Pattern):
 @dataclass(frozen=True, slots=True)
 class Moments(Pattern):
     """``aperiodic(a, b, c)`` and its kin: a point event, where the instants at which its parts end
-    lie as the operator says (``moments.py``) and nothing of ``absent`` ends in between.
+    lie as the operator says (``moments.py``) and nothing of ``absent`` ends in between. What ends
+    there of ``collected`` can be read by the head's aggregates; there may be none.
     """
 
     operator: str
@@ -217,6 +218,7 @@ class Moments(Pattern):
     absent: tuple[Pattern, ...] = ()
     limit: int = 0
     span: Span = _span()
+    collected: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
         case Not(absent, first, last):
             return (absent, first, last)
         case Moments(_, parts, unwanted):
-            return (*parts, *unwanted)
+            return (*parts, *unwanted, *pattern.collected)
     return ()
 
 

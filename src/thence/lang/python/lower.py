@@ -247,7 +247,8 @@ class _Lowering:
                 unwanted = [lower(each, set(placed)) for each in absent]
                 if operator == "without":  # the first of its kind: no other one came before
                     unwanted.append(lower(parts[1], before))
-                return ops.Moments(operator, asserted, tuple(unwanted), limit)
+                collected = tuple([lower(each, set(placed)) for each in pattern.collected])
+                return ops.Moments(operator, asserted, tuple(unwanted), limit, collected=collected)
             case Whichever(parts):
                 return ops.AnyOne(self._branches(parts, placed, shared, depth))
         raise AssertionError(f"no logic is known for {type(pattern).__name__}")

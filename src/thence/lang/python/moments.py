@@ -10,6 +10,7 @@ from thence.lang.python.values import micros
 from thence.model.errors import BuildError
 
 __all__ = [
+    "accumulated",
     "aperiodic",
     "immediately",
     "not_before",
@@ -69,6 +70,13 @@ def aperiodic(opening: Pattern, pattern: Pattern, closing: Pattern) -> Pattern:
     """Every ``pattern`` from an ``opening`` on, until a ``closing`` comes."""
     parts = pattern_of(opening, "aperiodic"), pattern_of(pattern, "aperiodic")
     return Moment("aperiodic", parts, (pattern_of(closing, "aperiodic"),))
+
+
+def accumulated(opening: Pattern, pattern: Pattern, closing: Pattern) -> Pattern:
+    """Every ``closing`` from an ``opening`` on, over all ``pattern`` from the one to the other,
+    which aggregates can read; in text, ``aperiodic*``."""
+    parts = pattern_of(opening, "accumulated"), pattern_of(closing, "accumulated")
+    return Moment("aperiodic*", parts, collected=(pattern_of(pattern, "accumulated"),))
 
 
 def without(first: Pattern, unwanted: Pattern, last: Pattern) -> Pattern:

@@ -212,12 +212,13 @@ class Window(Tagged):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment(Tagged):
-    """Patterns whose ends lie as an operator says, and what must be absent."""
+    """Patterns whose ends lie as an operator says, what must be absent, and what is collected."""
 
     operator: str
     parts: tuple[Pattern, ...]
     absent: tuple[Pattern, ...] = ()
     limit: int = 0
+    collected: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

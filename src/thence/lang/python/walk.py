@@ -33,8 +33,8 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
     match pattern:
         case Joined(parts=parts) | Whichever(parts=parts):
             yield from parts
-        case Moment(parts=parts, absent=unwanted):
-            yield from (*parts, *unwanted)
+        case Moment(parts=parts, absent=unwanted, collected=collected):
+            yield from (*parts, *unwanted, *collected)
         case Related(left=left, right=right) | Window(left=left, right=right):
             yield from (left, right)
         case Between(absent=absent, first=first, last=last):

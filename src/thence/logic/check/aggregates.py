@@ -8,13 +8,13 @@ from thence.logic.check.names import check_read
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope, view_of
 from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
-from thence.logic.ops import Rule, While
+from thence.logic.ops import Moments, Rule, While
 
 _DISTINCT = frozenset({"count", "sum", "avg", "list"})
 
 
-def collect_of(rule: Rule, aggregate: Aggregate) -> While | None:
-    """The ``collect`` whose events an aggregate of a checked rule is over."""
+def collect_of(rule: Rule, aggregate: Aggregate) -> While | Moments | None:
+    """The pattern that collects the events which an aggregate of a checked rule is over."""
     view = view_of(rule)
     places = _places(aggregate.arg, view) if aggregate.arg else range(len(view.collects))
     return view.collects[places[0]][0] if len(places) == 1 else None

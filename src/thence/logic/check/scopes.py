@@ -114,8 +114,8 @@ class RuleView:
     conditions: list[tuple[Expr, Scope]] = field(default_factory=list)
     label_uses: list[LabelUse] = field(default_factory=list)
     definitions: dict[str, list[Label]] = field(default_factory=dict)
-    collects: list[tuple[While, Scope]] = field(default_factory=list)
-    misplaced: list[While] = field(default_factory=list)
+    collects: list[tuple[While | Moments, Scope]] = field(default_factory=list)
+    misplaced: list[While | Moments] = field(default_factory=list)
     assignments: list[tuple[Var, Expr]] = field(default_factory=list)
     """Variables that conditions such as ``c = a + b`` bind, in an order that works."""
     occurs: bool = False
@@ -170,6 +170,12 @@ def view_of(rule: Rule) -> RuleView:
             case Moments(_, parts, unwanted, _, span):
                 inside = [(part, scope, False) for part in parts]
                 inside += [(p, _inner(view, "absent", scope, span), False) for p in unwanted]
+                if pattern.collected and scope is not root:
+                    view.misplaced.append(pattern)
+                for part in pattern.collected:
+                    local = _inner(view, "collect", scope, span)
+                    view.collects.append((pattern, local))
+                    inside.append((part, local, False))
             case Or(parts, span) | AnyOne(parts, span):
                 branches = [_inner(view, "branch", scope, span) for _ in parts]
                 scope.choices.append(branches)
