@@ -40,6 +40,7 @@ from thence.logic.ops import (
     SemanticWindow,
     Seq,
     Timer,
+    Using,
     Where,
     While,
     Within,
@@ -88,9 +89,19 @@ class Chosen(Pattern):
     event: Event
 
 
+@dataclass(frozen=True, eq=False)
+class Judged(Pattern):
+    """A pattern that is judged by itself, and one occurrence of it: an event like any other."""
+
+    chosen: Pattern
+    event: Event
+
+
 def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
     """The children of a pattern that must occur: not what is absent, nor what is collected."""
     match pattern:
+        case Judged(chosen):
+            return (chosen,)
         case While():
             return ()
         case Not(_, first, last):
@@ -126,6 +137,11 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
         case Atom():
             for event in history.events[pattern.event]:
                 yield Chosen(pattern, event)
+        case Using() | Moments("periodic"):
+            from oracle_judged import by_itself  # each asks the other
+
+            for scope, chosen, at in by_itself(pattern, history):
+                yield Judged(chosen, Event("#", tuple(scope.variables.values()), at))
         case Or(parts):
             for part in parts:
                 yield from choices(part, history)
@@ -254,6 +270,8 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                 if not isinstance(term, Var):
                     if equal(scope.history.attribute(event, name), scope.value(term)) is not True:
                         return None
+            return event.at
+        case Judged(_, event):
             return event.at
         case Label(name, inner):
             named, home = scope.labels[name]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from oracle_patterns import Chosen, Event, Interval, Scope, asserted
+from oracle_patterns import Chosen, Event, Interval, Judged, Scope, asserted
 from oracle_values import order
 
 from thence.logic.ops import Label, Pattern, Ref, Timer, While
@@ -106,7 +106,7 @@ def _components(
     pattern: Pattern, label: str | None, scope: Scope, seen: set[str]
 ) -> Iterator[tuple[str | None, Event]]:
     match pattern:
-        case Chosen(_, event):
+        case Chosen(_, event) | Judged(_, event):
             yield label, event
         case Label(name):
             if name not in seen:

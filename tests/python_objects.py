@@ -117,6 +117,9 @@ class _Objects:
             case "periodic*":
                 limit = timedelta(microseconds=pattern.limit)
                 return thence.moments.not_before(parts[0], limit, parts[1])
+            case "periodic":
+                limit = timedelta(microseconds=pattern.limit)
+                return thence.moments.periodic(*parts, limit, *absent)
             case "aperiodic*":
                 collected = self.pattern(pattern.collected[0])
                 return thence.moments.accumulated(parts[0], collected, parts[1])

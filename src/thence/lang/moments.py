@@ -10,6 +10,7 @@ from thence.lang import syntax as s
 from thence.lang.report import Report
 from thence.lang.scope import Events
 from thence.logic.alternatives import MOST_ALTERNATIVES
+from thence.logic.moments import PERIODIC
 from thence.logic.ops import And, AnyOne, Atom, Moments, Or, Pattern, Seq
 from thence.model.source import Span
 from thence.model.types import INT
@@ -40,6 +41,7 @@ _FORMS = {
     "aperiodic": _Form("aperiodic(a, b, c)", 3, parts=(0, 1), absent=(2,)),
     "aperiodic*": _Form("aperiodic*(a, b, c)", 3, parts=(0, 2), collected=(1,)),
     "without": _Form("without(a, b, c)", 3, parts=(0, 2), absent=(1, 2)),
+    PERIODIC: _Form("periodic(a, 10 s, c)", 3, parts=(0,), absent=(2,), limit=1),
     "periodic*": _Form("periodic*(a, 10 s, b)", 3, parts=(0, 2), limit=1),
 }
 
@@ -74,6 +76,10 @@ class MomentCalls:
         limit = 0 if form.limit is None else self._duration(node.args[form.limit])
         if limit < 0:
             self._report.error(s.span_of(node.args[1]), "this duration cannot be negative")
+        if limit == 0 and name == PERIODIC:
+            self._report.error(
+                s.span_of(node.args[1]), "a period takes some time", f"write {form.example}"
+            )
         if name == "other_than":
             patterns: tuple[Pattern, ...] = (self._among(node.args[1:], span),)
         else:

@@ -38,6 +38,7 @@ from thence.logic.ops import (
     SemanticWindow,
     Seq,
     Timer,
+    Using,
     Where,
     While,
     Within,
@@ -207,6 +208,8 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return f"{operator}({sides}, {format_duration(limit)})"
         case Moments():
             return _moments(pattern, known)
+        case Using(inner, policy):
+            return f"({_body(inner, known)} using {policy_text(policy, quoted)})"
         case AnyOne(parts):
             return f"anyone({', '.join([_suffixed(part, known) for part in parts])})"
         case Within() | Where() | Seq() | Or() | And() | Par() | Allen() | While():
@@ -229,6 +232,8 @@ def _moments(pattern: Moments, known: Columns) -> str:
             parts.insert(1, _suffixed(pattern.collected[0], known))
         case "without":
             parts.insert(1, absent[0])
+        case "periodic":
+            parts = [*parts, format_duration(pattern.limit), *absent]
         case "periodic*":
             parts.insert(1, format_duration(pattern.limit))
     return f"{pattern.operator}({', '.join(parts)})"

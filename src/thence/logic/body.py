@@ -324,14 +324,15 @@ class Body:
             Constraint(times[later], times[earlier], limit, span)
             for later, earlier, limit in shape.bounds
         ]
+        at = self.shifted(times[shape.at], shape.later, span)
         for absent, absence in zip(pattern.absent, shape.absences, strict=True):
-            self.gates.append(times[shape.at])
+            self.gates.append(at)
             self.windows.append(Window("absent", absent, _ends_within(absence, times, span), None))
         for inner, stretch in zip(pattern.collected, shape.collections, strict=True):
-            self.gates.append(times[shape.at])
+            self.gates.append(at)
             place = _ends_within(stretch, times, span)
             self.windows.append(Window("collect", inner, place, None, optional=True))
-        return self.point(times[shape.at])
+        return self.point(at)
 
     # -- names
 

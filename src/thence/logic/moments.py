@@ -31,21 +31,22 @@ class Shape:
 
     ``bounds`` are (later, earlier, limit): the instant of one part is at most so long after that of
     another. ``absences`` are where nothing may end, one for each pattern that must be absent;
-    ``collections`` where everything is collected that ends there. ``at`` is the part at whose
-    instant the operator occurs.
+    ``collections`` where everything is collected that ends there. The operator
+    occurs at the instant of the part ``at``, or so much ``later``.
     """
 
     bounds: tuple[tuple[int, int, int], ...]
     absences: tuple[Stretch, ...]
     at: int
     collections: tuple[Stretch, ...] = ()
+    later: int = 0
 
 
 def shape_of(operator: str, parts: int, limit: int) -> Shape:
     """The shape of an operator over so many parts.
 
     >>> shape_of("prior", 2, 0)
-    Shape(bounds=((0, 1, -1),), absences=(), at=1, collections=())
+    Shape(bounds=((0, 1, -1),), absences=(), at=1, collections=(), later=0)
     """
     return SHAPES[operator](parts, limit)
 
@@ -87,6 +88,16 @@ def _after_period(_parts: int, limit: int) -> Shape:
     return Shape(((0, 1, -limit),), (), 1)
 
 
+def _tick(_parts: int, limit: int) -> Shape:
+    return Shape((), (Stretch(0, 0, 0, limit - 1),), 0, later=limit)
+
+
+PERIODIC = "periodic"
+"""SNOOP's P, which is no single shape: each tick follows from the one before."""
+
+TICK = "#tick"
+"""One period after an event, or after another tick, if nothing came that ends it."""
+
 SHAPES: Mapping[str, Callable[[int, int], Shape]] = {
     "then": _then,
     "prior": _prior,
@@ -97,5 +108,6 @@ SHAPES: Mapping[str, Callable[[int, int], Shape]] = {
     "aperiodic*": _aperiodic_whole,
     "without": _without,
     "periodic*": _after_period,
+    TICK: _tick,
 }
 """SNOOP's sequence, A, A*, P* and negation; COMPOSE's prior, conjunction, sequence and negation."""

@@ -230,6 +230,16 @@ class AnyOne(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Using(Pattern):
+    """``(p using chronicle)``: of the occurrences of ``p`` by itself, those that a policy chooses,
+    whatever stands around it."""
+
+    pattern: Pattern
+    policy: Policy
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class HeadTerm:
     """One column of a rule's head: its name and what it holds."""
 
@@ -267,6 +277,8 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
         case Par(left, right) | Allen(_, left, right) | SemanticWindow(_, left, right, _):
             return (left, right)
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
+            return (inner,)
+        case Using(inner):
             return (inner,)
         case Not(absent, first, last):
             return (absent, first, last)

@@ -15,6 +15,7 @@ __all__ = [
     "immediately",
     "not_before",
     "other_than",
+    "periodic",
     "prior",
     "relative",
     "simultaneous",
@@ -89,6 +90,12 @@ def not_before(first: Pattern, duration: Any, second: Pattern) -> Pattern:
     """``second`` ends at least so long after ``first``; in text, ``periodic*``."""
     parts = pattern_of(first, "not_before"), pattern_of(second, "not_before")
     return Moment("periodic*", parts, (), micros(duration, "not_before"))
+
+
+def periodic(opening: Pattern, duration: Any, closing: Pattern) -> Pattern:
+    """Again and again, so long after ``opening`` and after each time, until a ``closing`` comes."""
+    first, last = pattern_of(opening, "periodic"), pattern_of(closing, "periodic")
+    return Moment("periodic", (first,), (last,), micros(duration, "periodic"))
 
 
 def _several(operator: str, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:

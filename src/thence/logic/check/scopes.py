@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.moments import PERIODIC
 from thence.logic.ops import (
     And,
     AnyOne,
@@ -27,6 +28,7 @@ from thence.logic.ops import (
     Rule,
     SemanticWindow,
     Timer,
+    Using,
     Where,
     While,
     Within,
@@ -34,7 +36,7 @@ from thence.logic.ops import (
 )
 from thence.model.source import Span
 
-ScopeKind = Literal["rule", "branch", "absent", "collect"]
+ScopeKind = Literal["rule", "branch", "absent", "collect", "chosen"]
 
 
 @dataclass(slots=True, eq=False)
@@ -167,8 +169,16 @@ def view_of(rule: Rule) -> RuleView:
             case SemanticWindow("notfollows" | "notprecedes", left, right, _, span):
                 local = _inner(view, "absent", scope, span)
                 inside = [(left, scope, False), (right, local, False)]
-            case Moments(_, parts, unwanted, _, span):
-                inside = [(part, scope, False) for part in parts]
+            case Using(inner, _, span):
+                local = _inner(view, "chosen", scope, span)
+                scope.choices.append([local])
+                inside = [(inner, local, False)]
+            case Moments(operator, parts, unwanted, _, span):
+                around = scope
+                if operator == PERIODIC:
+                    around = _inner(view, "branch", scope, span)
+                    scope.choices.append([around])
+                inside = [(part, around, False) for part in parts]
                 inside += [(p, _inner(view, "absent", scope, span), False) for p in unwanted]
                 if pattern.collected and scope is not root:
                     view.misplaced.append(pattern)
