@@ -106,6 +106,10 @@ class _Objects:
                 return getattr(thence, name)(*sides, timedelta(microseconds=limit))
             case ops.Moments():
                 return self.moments(pattern)
+            case ops.Using(inner, policy):
+                words = policy_text(replace(policy, labels=()), str).split()
+                made = lower(inner)
+                return made.using(*words, **self.policy(policy))
             case ops.AnyOne(parts):
                 return thence.anyone(*map(lower, parts))
         raise AssertionError(f"no objects are made of {pattern}")

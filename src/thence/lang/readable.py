@@ -15,6 +15,7 @@ from typing import Any
 from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
 from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, Where, While, walk
+from thence.logic.policy import Policy
 from thence.model.source import Source, Span
 from thence.model.types import Type
 
@@ -105,4 +106,6 @@ def _renamed(node: Any, event: Renaming, inside: Renaming) -> Any:
             changed["of"] = inside(of)
         case While(window):
             changed["window"] = inside(window)
+        case Policy(_, labels):
+            changed["labels"] = tuple((inside(label), choice) for label, choice in labels)
     return replace(node, **changed)

@@ -166,6 +166,25 @@ class WhileItem(NamedTuple):
     depth: int
 
 
+class PolicyWord(NamedTuple):
+    """A word behind ``using``, perhaps with labels: ``chronicle``, ``first(a)``."""
+
+    word: str
+    labels: tuple[str, ...]
+    start: int
+    end: int
+
+
+class Chosen(NamedTuple):
+    """``item, … using policy`` inside parentheses."""
+
+    items: tuple[Node, ...]
+    policy: tuple[PolicyWord, ...]
+    start: int
+    end: int
+    depth: int
+
+
 class Op(NamedTuple):
     """An operator between or beside operands in a :class:`Chain`, spelled in lower case.
 
@@ -191,7 +210,7 @@ class Chain(NamedTuple):
 
 Node: TypeAlias = (
     Name | Anything | Literal_ | Dotted | Apply | Star | Distinct | Paren | Between | Labelled
-    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chain
+    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chosen | Chain
 )  # fmt: skip
 
 
@@ -223,15 +242,6 @@ class EventDecl(NamedTuple):
     name_end: int
 
 
-class PolicyWord(NamedTuple):
-    """A word behind ``using``, perhaps with labels: ``chronicle``, ``first(a)``."""
-
-    word: str
-    labels: tuple[str, ...]
-    start: int
-    end: int
-
-
 class RuleDecl(NamedTuple):
     """``head(term, …) <- item, … using policy;``"""
 
@@ -260,7 +270,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return args
         case Distinct(value=value):
             return (value,)
-        case Paren(items=items):
+        case Paren(items=items) | Chosen(items=items):
             return items
         case Between(absent=absent, first=first, last=last):
             return (absent, first, last)

@@ -17,7 +17,7 @@ from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import view_of
 from thence.logic.conjunct import INNER
 from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
-from thence.logic.moments import PERIODIC, TICK
+from thence.logic.moments import TICK
 from thence.logic.ops import (
     Atom,
     HeadTerm,
@@ -33,7 +33,7 @@ from thence.logic.ops import (
     While,
     walk,
 )
-from thence.logic.scope import own_labels
+from thence.logic.scope import is_own_rule, own_labels
 from thence.model.source import NOWHERE, Span
 
 Read = Attr | TimeOf
@@ -58,13 +58,6 @@ def with_own_rules(program: LogicProgram) -> LogicProgram:
         rules.append(rule)
     problems.raise_if_any()
     return replace(program, rules=tuple(rules)) if len(rules) > len(program.rules) else program
-
-
-def is_own_rule(pattern: Pattern) -> bool:
-    """Whether a pattern is judged by itself."""
-    return isinstance(pattern, Using) or (
-        isinstance(pattern, Moments) and pattern.operator == PERIODIC
-    )
 
 
 def _innermost(body: Pattern) -> Pattern | None:

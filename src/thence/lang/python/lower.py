@@ -13,11 +13,13 @@ from thence.lang.policies import policy_of
 from thence.lang.precedence import join
 from thence.lang.python.patterns import (
     Between,
+    Choices,
     Definition,
     Filtered,
     Inside,
     Instant,
     Joined,
+    Judged,
     Layer,
     Limited,
     Moment,
@@ -112,6 +114,9 @@ class _Survey:
                     self.names.update(attributes)
                 case Timed(of=of):
                     self._reads(of)
+                case Judged(choices=choices):
+                    for _, chosen in choices:
+                        self._reads(chosen)
                 case Inside(window=window):
                     self._reads(window)
                     self.windows.append(window)
@@ -249,6 +254,8 @@ class _Lowering:
                     unwanted.append(lower(parts[1], before))
                 collected = tuple([lower(each, set(placed)) for each in pattern.collected])
                 return ops.Moments(operator, asserted, tuple(unwanted), limit, collected=collected)
+            case Judged(inner):
+                return ops.Using(lower(inner), self._policy(pattern.words, pattern.choices))
             case Whichever(parts):
                 return ops.AnyOne(self._branches(parts, placed, shared, depth))
         raise AssertionError(f"no logic is known for {type(pattern).__name__}")
@@ -335,8 +342,11 @@ class _Lowering:
 
     def policy(self) -> Policy:
         """The policy that the words and choices of the definition are."""
-        found = [PolicyWord(word.lower(), (), 0, 0) for word in self._definition.words]
-        found += [PolicyWord(c, (self._label(p),), 0, 0) for c, p in self._definition.choices]
+        return self._policy(self._definition.words, self._definition.choices)
+
+    def _policy(self, words: tuple[str, ...], choices: Choices) -> Policy:
+        found = [PolicyWord(word.lower(), (), 0, 0) for word in words]
+        found += [PolicyWord(c, (self._label(p),), 0, 0) for c, p in choices]
         report = Report(Source(""))
         policy = policy_of(found, report)
         if report.found:

@@ -9,6 +9,7 @@ from thence.lang.python.patterns import (
     Between,
     Inside,
     Joined,
+    Judged,
     Layer,
     Moment,
     Occurrence,
@@ -39,5 +40,7 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield from (left, right)
         case Between(absent=absent, first=first, last=last):
             yield from (first, last, absent)
-        case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
+        case Layer(inner=inner) | Renamed(inner=inner) | Judged(inner=inner):
+            yield inner
+        case Inside(pattern=inner):
             yield inner

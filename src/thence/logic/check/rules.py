@@ -13,6 +13,7 @@ from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import TypeProblem
 from thence.logic.ops import Atom, Label, Pattern, Rule, Where, While, Within
+from thence.logic.scope import is_own_rule
 from thence.logic.widening import common_type
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
@@ -71,7 +72,7 @@ def _check_policy(view: RuleView, problems: Problems) -> None:
 def _names_an_event(pattern: Pattern) -> bool:
     while isinstance(pattern, Label | Within | Where):
         pattern = pattern.pattern
-    return isinstance(pattern, Atom)
+    return isinstance(pattern, Atom) or is_own_rule(pattern)
 
 
 # -- atoms
