@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences, counting
-from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_asserted
+from oracle import components, consequences
+from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_asserted
 from oracle_values import canonical
 
 from thence.lang.parser import parse_program
-from thence.logic.expr import Aggregate
 from thence.logic.ops import LogicProgram, Rule
 from thence.model.source import Source
 
@@ -61,9 +60,9 @@ def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineage
 def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) -> bool:
     """Add what a rule derives, and from what, to what is known; whether anything is new."""
     found: dict[Event, set[Entry]] = {}
-    for event, scopes in groups(rule, history):
+    for event, matches in consequences(rule, history):
         entries = found.setdefault(event, set())
-        for scope, chosen in scopes:
+        for scope, chosen, _ in matches:
             entries |= base_events(chosen, behind)
             for members in scope.collected.values():
                 for _, member, _ in members:
@@ -75,31 +74,6 @@ def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) ->
             behind[event] = behind.get(event, frozenset()) | entries
             more = True
     return more
-
-
-Group = tuple[Event, list[tuple[Scope, Pattern]]]
-
-
-def groups(rule: Rule, history: History) -> list[Group]:
-    """The events that a rule derives, each with the matches that give it."""
-    plain: dict[tuple[Any, ...], list[tuple[Scope, Pattern]]] = {}
-    for scope, chosen, at in counting(rule, history):
-        values = tuple(
-            None if isinstance(term.value, Aggregate) else scope.value(term.value)
-            for term in rule.terms
-        )
-        plain.setdefault((at, values), []).append((scope, chosen))
-    found = []
-    places = [i for i, term in enumerate(rule.terms) if not isinstance(term.value, Aggregate)]
-    for event in consequences(rule, history):
-        for (at, values), scopes in plain.items():
-            if at == event.at and all(canonical_equal(values[i], event.values[i]) for i in places):
-                found.append((event, scopes))
-    return found
-
-
-def canonical_equal(a: Any, b: Any) -> bool:
-    return a is b or a == b
 
 
 def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[Entry]:

@@ -11,8 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from oracle_patterns import Event, History, Interval, Scope, bare, occurrences, walk_asserted
-from oracle_policies import chosen_by
+from oracle_patterns import (
+    Chosen,
+    Event,
+    History,
+    Interval,
+    Scope,
+    bare,
+    occurrences,
+    the_event,
+    walk_asserted,
+)
+from oracle_policies import Match, merged_by, merges
 from oracle_values import canonical, order
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, variables
@@ -60,7 +70,7 @@ def add(history: History, rule: Rule) -> bool:
     """Add what a rule says to what is known; whether that was anything new."""
     known = history.events[rule.event]
     before = len(known)
-    known |= set(consequences(rule, history))
+    known |= {event for event, _ in consequences(rule, history)}
     return len(known) > before
 
 
@@ -84,35 +94,45 @@ def components(rules: tuple[Rule, ...]) -> list[set[str]]:
 # --- heads and aggregates -------------------------------------------------------------------------
 
 
-def consequences(rule: Rule, history: History) -> Iterator[Event]:
-    """The events that a rule derives from what is known, one per group of its matches.
+def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Match]]]:
+    """The events that a rule derives from what is known, one per group of its matches, and those.
 
     The matches of a group agree on the interval and on every head term that is no aggregate. A
-    group is aggregated when all its matches are known, so its end is a gate as well.
+    group is aggregated when all its matches are known, so its end is a gate as well. Where a policy
+    merges matches, a group is of those that it merges, and spans them.
     """
-    groups: dict[tuple[Any, ...], list[Scope]] = {}
+    groups: dict[tuple[Any, ...], list[Match]] = {}
     terms = [term.value for term in rule.terms]
-    for scope, _, at in counting(rule, history):
-        plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
-        groups.setdefault((at, *plain), []).append(scope)
-    for (at, *plain), scopes in groups.items():
+    merging = merges(rule.policy)
+    for number, together in enumerate(counting(rule, history)):
+        for match in together:
+            scope, _, at = match
+            plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
+            groups.setdefault((number if merging else at, *plain), []).append(match)
+    for (_, *plain), matches in groups.items():
+        ats = [at for _, _, at in matches]
         values = tuple(
-            aggregate(term.value, scopes) if isinstance(term.value, Aggregate) else value
+            value
+            if not isinstance(term.value, Aggregate)
+            else over_merged(term.value, matches)
+            if merging
+            else aggregate(term.value, [scope for scope, _, _ in matches])
             for term, value in zip(rule.terms, plain, strict=True)
         )
-        yield Event(rule.event, values, at)
+        at = Interval(min(at.start for at in ats), max(at.end for at in ats))
+        yield Event(rule.event, values, at), matches
 
 
-def counting(rule: Rule, history: History) -> list[tuple[Scope, Pattern, Interval]]:
+def counting(rule: Rule, history: History) -> list[list[Match]]:
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
-    them."""
+    them. Those that it merges are together."""
     waits = rule.policy != Policy() or any(map(collects, walk(rule.body)))
     matches = []
     for scope, chosen, at in occurrences(rule.body, Scope(history)):
         gates = [*scope.gates, at.end] if waits else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
-    return matches if rule.policy == Policy() else chosen_by(rule.policy, matches)
+    return [[m] for m in matches] if rule.policy == Policy() else merged_by(rule.policy, matches)
 
 
 def collects(pattern: Pattern) -> bool:
@@ -130,6 +150,31 @@ def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
         for inner, chosen, at in scope.collected[pattern]:
             value = None if term.arg is None else inner.value(term.arg)
             rows.add((at, identity(gathered_by(pattern), chosen, inner, scope), value))
+    return over(term, rows)
+
+
+def over_merged(term: Aggregate, matches: list[Match]) -> Any:
+    """An aggregate over the events of one label in matches that a policy merges, each once."""
+    rows = set()
+    for scope, chosen, _ in matches:
+        event = event_read(term.arg, scope, chosen)
+        rows.add((event.at, event.values, scope.value(term.arg)))
+    return over(term, rows)
+
+
+def event_read(arg: Expr, scope: Scope, chosen: Pattern) -> Event:
+    """The event that an argument reads: by a label, or by a variable that only one event has."""
+    for name in names_read(arg):
+        if name in scope.labels:
+            return the_event(scope.labels[name][0])
+        for node in walk_asserted(chosen):
+            if isinstance(node, Chosen) and Var(name) in [value for _, value in node.atom.args]:
+                return node.event
+    raise AssertionError(arg)
+
+
+def over(term: Aggregate, rows: set[tuple[Interval, tuple[Any, ...], Any]]) -> Any:
+    """An aggregate over distinct events, given by interval, identity and value."""
     ordered = sorted(rows, key=lambda row: (row[0], order(row[1]), order(row[2])))
     if term.arg is None:
         return len(ordered)

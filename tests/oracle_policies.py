@@ -21,8 +21,14 @@ Match = tuple[Scope, Pattern, Interval]
 
 def chosen_by(policy: Policy, matches: list[Match]) -> list[Match]:
     """The matches that count."""
+    return [match for group in merged_by(policy, matches) for match in group]
+
+
+def merged_by(policy: Policy, matches: list[Match]) -> list[list[Match]]:
+    """The matches that count, those together that differ only in events of which all are taken as
+    one."""
     used: set[Event] = set()
-    counted: list[Match] = []
+    counted: list[list[Match]] = []
     for _, together in groupby(sorted(matches, key=detection), key=detection):
         free = [match for match in together if not spends(policy, match) & used]
         groups: dict[tuple[Any, ...], list[Match]] = {}
@@ -31,8 +37,8 @@ def chosen_by(policy: Policy, matches: list[Match]) -> list[Match]:
         taken = []
         for group in groups.values():
             best = min(preference(policy, match) for match in group)
-            taken += [match for match in group if preference(policy, match) == best]
-        for match in taken:
+            taken.append([match for match in group if preference(policy, match) == best])
+        for match in (match for group in taken for match in group):
             used |= spends(policy, match)
         counted += taken
     return counted
@@ -73,6 +79,11 @@ def preference(policy: Policy, match: Match) -> list[Any]:
         elif policy.choice_of(label) == "last":
             found.append(Backwards(in_order(event)))
     return found
+
+
+def merges(policy: Policy) -> bool:
+    """Whether matches become one result: ``cumulative``, for all events or for some."""
+    return policy.choice == "cumulative" or any(c == "cumulative" for _, c in policy.labels)
 
 
 def in_order(event: Event) -> tuple[Any, ...]:

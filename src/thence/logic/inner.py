@@ -123,6 +123,12 @@ class _Split:
         """The rules of the pattern itself."""
         rule = Rule(self.name, self.terms, self.binding, self.span, self.span)
         if isinstance(self.pattern, Using):
+            if self.pattern.policy.merges:
+                self.problems.error(
+                    self.pattern.policy.span,
+                    "`cumulative` makes one result of several matches, for the head of a rule",
+                    "give this pattern a rule of its own and use that rule's name here",
+                )
             return [replace(rule, policy=self.pattern.policy)]
         assert isinstance(self.pattern, Moments)
         tick = replace(self.pattern, operator=TICK)

@@ -29,7 +29,7 @@ from thence.logic.ops import AllenRelation, WindowOperator
 from thence.model.errors import BuildError, UnknownAttributeError
 
 Row = Literal["seq", "and", "or"]
-Choices: TypeAlias = "tuple[tuple[Literal['first', 'last'], Pattern], ...]"
+Choices: TypeAlias = "tuple[tuple[Literal['first', 'last', 'cumulative'], Pattern], ...]"
 
 
 class Pattern(Relations, Timers):
@@ -98,9 +98,10 @@ class Pattern(Relations, Timers):
         *words: str,
         first: Pattern | Sequence[Pattern] = (),
         last: Pattern | Sequence[Pattern] = (),
+        cumulative: Pattern | Sequence[Pattern] = (),
     ) -> Pattern:
         """Only the occurrences that a policy chooses, whatever the pattern is a part of."""
-        return Judged(self, _words(words), _choices(first, last))
+        return Judged(self, _words(words), _choices(first, last, cumulative))
 
     def same(self, *attributes: str) -> Pattern:
         """Only where all its events agree in these attributes, absent and collected ones too."""
@@ -447,13 +448,15 @@ class Definition:
         *words: str,
         first: Pattern | Sequence[Pattern] = (),
         last: Pattern | Sequence[Pattern] = (),
+        cumulative: Pattern | Sequence[Pattern] = (),
     ) -> Definition:
         """The same with a policy: which matches count, and what they use up.
 
         ``words`` are those of the language, such as ``"chronicle"``, or ``"last", "exclusive"``.
-        ``first`` and ``last`` are events of the pattern to choose the first or the last of.
+        ``first`` and ``last`` are events of the pattern to choose the first or the last of,
+        ``cumulative`` those of which all are taken as one.
         """
-        return with_changes(self, words=_words(words), choices=_choices(first, last))
+        return with_changes(self, words=_words(words), choices=_choices(first, last, cumulative))
 
     def __call__(self, label: str | None = None, /, **attributes: Any) -> Occurrence:
         """An occurrence of the derived event, with a label if one is given."""
@@ -477,12 +480,15 @@ def _words(given: tuple[object, ...]) -> tuple[str, ...]:
 
 
 def _choices(
-    first: Pattern | Sequence[Pattern] = (), last: Pattern | Sequence[Pattern] = ()
+    first: Pattern | Sequence[Pattern],
+    last: Pattern | Sequence[Pattern],
+    cumulative: Pattern | Sequence[Pattern],
 ) -> Choices:
     """Events of a pattern, and which of them to choose."""
-    chosen: list[tuple[Literal["first", "last"], Pattern]] = []
+    chosen: list[tuple[Literal["first", "last", "cumulative"], Pattern]] = []
     chosen += [("first", each) for each in _listed(first, "first")]
     chosen += [("last", each) for each in _listed(last, "last")]
+    chosen += [("cumulative", each) for each in _listed(cumulative, "cumulative")]
     return tuple(chosen)
 
 
