@@ -426,6 +426,8 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
             holds = all(a <= b for a, b in pairwise(times))
         case "prior":  # F after E
             holds = all(a < b for a, b in pairwise(times))
+        case "relative+":  # the union of all relative^i(E): E is one of them, and all end with an E
+            holds = True
         case "simultaneous":  # E and F at one time
             holds = len(set(times)) == 1
         case "immediately":  # F after E, and nothing in between

@@ -124,6 +124,8 @@ class _Objects:
             case "periodic":
                 limit = timedelta(microseconds=pattern.limit)
                 return thence.moments.periodic(*parts, limit, *absent)
+            case "relative+":
+                return thence.moments.relative_plus(*parts)
             case "aperiodic*":
                 collected = self.pattern(pattern.collected[0])
                 return thence.moments.accumulated(parts[0], collected, parts[1])

@@ -36,6 +36,7 @@ _FORMS = {
     "prior": _Form("prior(a, b)", 2, more=True),
     "simultaneous": _Form("simultaneous(a, b)", 2, more=True),
     "relative": _Form("relative(a, b)", 2, more=True),
+    "relative+": _Form("relative+(a)", 1),
     "immediately": _Form("immediately(a, b)", 2, more=True, parts=(0, 1)),
     "other_than": _Form("other_than(a)", 1, more=True, absent=(0,)),
     "aperiodic": _Form("aperiodic(a, b, c)", 3, parts=(0, 1), absent=(2,)),

@@ -88,6 +88,11 @@ def _after_period(_parts: int, limit: int) -> Shape:
     return Shape(((0, 1, -limit),), (), 1)
 
 
+def _at_its_end(_parts: int, _: int) -> Shape:
+    # A row of one is a row, and a longer one ends where its last part does.
+    return Shape((), (), 0)
+
+
 def _tick(_parts: int, limit: int) -> Shape:
     return Shape((), (Stretch(0, 0, 0, limit - 1),), 0, later=limit)
 
@@ -101,6 +106,7 @@ TICK = "#tick"
 SHAPES: Mapping[str, Callable[[int, int], Shape]] = {
     "then": _then,
     "prior": _prior,
+    "relative+": _at_its_end,
     "simultaneous": _simultaneous,
     "immediately": _immediately,
     "other_than": _other_than,
@@ -110,4 +116,5 @@ SHAPES: Mapping[str, Callable[[int, int], Shape]] = {
     "periodic*": _after_period,
     TICK: _tick,
 }
-"""SNOOP's sequence, A, A*, P* and negation; COMPOSE's prior, conjunction, sequence and negation."""
+"""SNOOP's sequence, A, A*, P* and negation; COMPOSE's prior, relative+, conjunction, sequence and
+negation."""

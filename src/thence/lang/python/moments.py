@@ -18,6 +18,7 @@ __all__ = [
     "periodic",
     "prior",
     "relative",
+    "relative_plus",
     "simultaneous",
     "some_of",
     "then",
@@ -38,6 +39,11 @@ def prior(*patterns: Pattern) -> Pattern:
 def relative(*patterns: Pattern) -> Pattern:
     """Each begins after the one before it has ended: at the end of the last."""
     return Whichever((Joined("seq", _several("relative", patterns)),))
+
+
+def relative_plus(pattern: Pattern) -> Pattern:
+    """The last of a row of ``pattern``, each after the one before it, of whatever length."""
+    return Moment("relative+", (pattern_of(pattern, "relative_plus"),))
 
 
 def simultaneous(*patterns: Pattern) -> Pattern:
