@@ -39,7 +39,7 @@ def history_of(program: LogicProgram, events: Sequence[Written], until: int | No
         at = Interval(event.start, event.end)
         known[event.type].add(Event(event.type, canonical(event.values), at))
     horizon = until if until is not None else max((e.end for e in events), default=None)
-    return History(known, names, horizon)
+    return History(known, names, horizon, program.rules)
 
 
 def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:

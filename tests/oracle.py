@@ -57,7 +57,8 @@ def meaning(
             values = tuple(canonical(attributes.get(attribute)) for attribute in names[name])
             known[name].add(Event(name, values, Interval(start, end)))
     ends = [event.at.end for rows in known.values() for event in rows]
-    history = History(known, names, until if until is not None else max(ends, default=None))
+    horizon = until if until is not None else max(ends, default=None)
+    history = History(known, names, horizon, program.rules)
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
         while any(add(history, rule) for rule in rules):

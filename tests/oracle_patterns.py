@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from oracle_values import equal, evaluate, instant
 
-from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, variables
+from thence.logic.expr import Attr, Call, CausedBy, Expr, TimeOf, Var, conjuncts, variables
 from thence.logic.ops import (
     Allen,
     And,
@@ -37,6 +37,7 @@ from thence.logic.ops import (
     Par,
     Pattern,
     Ref,
+    Rule,
     SemanticWindow,
     Seq,
     Timer,
@@ -65,7 +66,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """All events known so far, the names of each type's attributes, and the horizon.
+    """All events known so far, the names of each type's attributes, the horizon and the rules.
 
     The horizon is None if nothing has been seen and no end was stated: then nothing is judged.
     """
@@ -73,6 +74,7 @@ class History:
     events: dict[str, set[Event]]
     names: dict[str, tuple[str, ...]]
     horizon: int | None
+    rules: tuple[Rule, ...] = ()
 
     def attribute(self, event: Event, name: str) -> Any:
         return event.values[self.names[event.type].index(name)]
@@ -183,6 +185,11 @@ class Scope:
         match expr:
             case Var(name):
                 return self.variables[name]
+            case CausedBy(effect, cause):
+                from oracle_causes import caused  # each asks the other
+
+                events = (the_event(self.labels[label][0]) for label in (effect, cause))
+                return caused(*events, self.history)
             case TimeOf(label, which):
                 place = self.place(label)
                 return None if place is None else instant(getattr(place, which))

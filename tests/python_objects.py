@@ -172,6 +172,8 @@ class _Objects:
                 return self.labelled[label][name]
             case e.TimeOf(label, which):
                 return getattr(self.labelled[label], which)
+            case e.CausedBy(effect, cause):
+                return fn.caused_by(self.labelled[effect], self.labelled[cause])
             case e.Call("is_null", (arg,)):
                 return self.value(arg).is_null()
             case e.Call("in", (arg, *choices)):

@@ -88,7 +88,7 @@ def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage
     waiting, seen = [(event, stage)], {event}
     for name, where in waiting:
         for conjunct in (a.conjunct for a in _alternatives(where, name)):
-            for part in (conjunct.atoms[atom].event for atom in conjunct.positive):
+            for part in (conjunct.atoms[atom].event for atom in conjunct.parts):
                 if part not in inner:
                     made_of[part] = None
                 elif part not in seen:

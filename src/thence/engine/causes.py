@@ -204,7 +204,7 @@ class History:
         uses: dict[int, set[Use]] = {}
         gaps: dict[int, dict[tuple[object, ...], Gap]] = {}
         for match, numbers in found.parts:
-            used = [_uses_of(match, a, match.rows(a)) for a in match.prepared.conjunct.positive]
+            used = [_uses_of(match, a, match.rows(a)) for a in match.prepared.conjunct.parts]
             pairs = zip(numbers.tolist(), _gaps(match), strict=True)
             for row, (number, absent) in enumerate(pairs):
                 if ids[number] in positions:
@@ -338,7 +338,7 @@ def _among(events: Events, others: Events) -> Mask:
 
 def _members(match: Match) -> Iterator[tuple[int, ...]]:
     """The numbers of the events of each row, in the order of the body's atoms."""
-    atoms = [a for a in match.prepared.conjunct.positive if match.prepared.uses[a].event != HEAD]
+    atoms = [a for a in match.prepared.conjunct.parts if match.prepared.uses[a].event != HEAD]
     columns = [[use.row for use in _uses_of(match, a, match.rows(a))] for a in atoms]
     return zip(*columns, strict=True)
 
@@ -347,7 +347,7 @@ def _uses(match: Match) -> list[list[Use]]:
     """For each atom of the body, the event that it is in each row of a match."""
     conjunct = match.prepared.conjunct
     head = head_atom(conjunct)
-    return [_uses_of(match, a, match.rows(a)) for a in conjunct.positive if a != head]
+    return [_uses_of(match, a, match.rows(a)) for a in conjunct.parts if a != head]
 
 
 def _uses_of(match: Match, atom: int, rows: Index, collected: bool = False) -> list[Use]:

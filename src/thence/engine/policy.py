@@ -87,9 +87,9 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
     """Number the events that take part in matches, and those that were used up."""
     places: dict[str, list[tuple[int, int]]] = {}
     for m, match in enumerate(matches):
-        for atom in match.prepared.conjunct.positive:
+        for atom in match.prepared.conjunct.parts:
             places.setdefault(match.prepared.uses[atom].event, []).append((m, atom))
-    width = max(len(match.prepared.conjunct.positive) for match in matches)
+    width = max(len(match.prepared.conjunct.parts) for match in matches)
     lengths = [match.length for match in matches]
     begins = np.concatenate(([0], np.cumsum(lengths)))
     tables: dict[str, Events] = {}
@@ -121,7 +121,7 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
     members = np.full((int(begins[-1]), width), NO_EVENT, dtype=np.int64)
     for (m, atom), positions in where.items():
         event = matches[m].prepared.uses[atom].event
-        slot = matches[m].prepared.conjunct.positive.index(atom)
+        slot = matches[m].prepared.conjunct.parts.index(atom)
         members[begins[m] : begins[m + 1], slot] = split[event][positions]
     spent = np.zeros(size, dtype=np.bool_)
     for event, events in used.items():
@@ -181,7 +181,7 @@ def _choices(policy: Policy, match: Match, width: int) -> Index:
     """For each atom of a match: 1 to take the first, -1 the last, 0 for all, 2 for all as one."""
     code = {"all": 0, "first": 1, "last": -1, "cumulative": _ALL_AS_ONE}
     row = np.zeros(width, dtype=np.int64)
-    for slot, atom in enumerate(match.prepared.conjunct.positive):
+    for slot, atom in enumerate(match.prepared.conjunct.parts):
         row[slot] = code[policy.choice_of(match.prepared.uses[atom].label)]
     return np.broadcast_to(row, (match.length, width))
 

@@ -13,7 +13,7 @@ from itertools import chain, count
 from typing import Any
 
 from thence.logic.conjunct import is_inner
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, TimeOf, Var, leaves
 from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, Where, While, walk
 from thence.logic.policy import Policy
 from thence.model.source import Source, Span
@@ -83,6 +83,8 @@ def _names(rule: Rule) -> tuple[list[str], list[str]]:
         match leaf:
             case Var(name) | Attr(name) | TimeOf(name):
                 inside.append(name)
+            case CausedBy(effect, cause):
+                inside += [effect, cause]
     return events, inside
 
 
@@ -102,6 +104,8 @@ def _renamed(node: Any, event: Renaming, inside: Renaming) -> Any:
             changed["name"] = inside(name)
         case Ref(label) | Attr(label) | TimeOf(label):
             changed["label"] = inside(label)
+        case CausedBy(effect, cause):
+            changed["effect"], changed["cause"] = inside(effect), inside(cause)
         case Timer(of):
             changed["of"] = inside(of)
         case While(window):

@@ -25,6 +25,7 @@ from thence.logic.ops import (
     AnyOne,
     At,
     Atom,
+    Beside,
     HeadTerm,
     Label,
     LogicProgram,
@@ -208,6 +209,8 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return f"{operator}({sides}, {format_duration(limit)})"
         case Moments():
             return _moments(pattern, known)
+        case Beside(inner, other):
+            return f"({_body(inner, known)} beside {_operand(other, known)})"
         case Using(inner, policy):
             return f"({_body(inner, known)} using {policy_text(policy, quoted)})"
         case AnyOne(parts):
@@ -232,7 +235,7 @@ def _moments(pattern: Moments, known: Columns) -> str:
             parts.insert(1, _suffixed(pattern.collected[0], known))
         case "without":
             parts.insert(1, absent[0])
-        case "periodic":
+        case "periodic" | "#tick":
             parts = [*parts, format_duration(pattern.limit), *absent]
         case "periodic*":
             parts.insert(1, format_duration(pattern.limit))

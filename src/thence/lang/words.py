@@ -33,8 +33,9 @@ AGGREGATES: frozenset[str] = frozenset(
 _SYMBOLS = frozenset({"and", "or", "not", "in", "like", "is_null", "neg"})
 FUNCTIONS: frozenset[str] = frozenset(
     name for name in functions.FUNCTIONS if name.isidentifier() and name not in _SYMBOLS
-) | {"duration"}
-"""What can be called in an expression. ``duration(l)`` is written out by the resolver."""
+) | {"duration", "caused_by"}
+"""What can be called in an expression. ``duration(l)`` is written out by the resolver, and
+``caused_by(x, y)`` takes labels."""
 
 TYPE_ALIASES: dict[str, str] = {
     "int": "int", "integer": "int", "bigint": "int", "long": "int",

@@ -32,6 +32,7 @@ from thence.logic.ops import (
     AnyOne,
     At,
     Atom,
+    Beside,
     Label,
     Moments,
     Not,
@@ -99,6 +100,8 @@ class Body:
         self.labels: dict[str, Interval] = {}
         self.label_atoms: dict[str, int] = {}
         self.visiting: set[str] = set()
+        self.silent = False
+        """Whether what is visited only stands beside the match."""
 
     # -- nodes and constraints
 
@@ -172,6 +175,12 @@ class Body:
                 return self.semantic_window(pattern)
             case Moments():
                 return self.moments(pattern)
+            case Beside(inner, other):
+                interval = self.visit(inner)
+                before, self.silent = self.silent, True
+                self.visit(other)
+                self.silent = before
+                return interval
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
         raise AssertionError(f"no meaning for {type(pattern).__name__}")
@@ -191,7 +200,7 @@ class Body:
     def use(self, event: str, label: str | None, atom: int, span: Span) -> AtomUse:
         start = self.node(EndPoint(atom, "start"), span)
         end = self.node(EndPoint(atom, "end"), span)
-        return AtomUse(event, label, start, end, span)
+        return AtomUse(event, label, start, end, span, self.silent)
 
     def bind(self, atom: int, pattern: Atom) -> None:
         """Columns for the variables of an atom's arguments, conditions for everything else."""

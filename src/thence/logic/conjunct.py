@@ -84,6 +84,8 @@ class AtomUse:
     start: int
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    silent: bool = False
+    """Whether it only stands beside the match, and is no part of what the result is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,11 @@ class Conjunct:
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     policy: Policy = UNRESTRICTED
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The atoms that a match is made of."""
+        return tuple(atom for atom in self.positive if not self.atoms[atom].silent)
 
     @property
     def waits(self) -> bool:

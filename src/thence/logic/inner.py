@@ -8,15 +8,16 @@ event's attributes: its variables under their names, ``x.n`` of an event labelle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import view_of
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, TimeOf, Var, leaves
 from thence.logic.moments import TICK
 from thence.logic.ops import (
     Atom,
@@ -105,7 +106,7 @@ class _Split:
                 return replace(wanted[node], span=node.span)
             return atom if node is _HERE else node
 
-        return _changed(outside, change), self._hidden(columns, read)
+        return changed(outside, change), self._hidden(columns, read)
 
     def _around(self) -> tuple[str, Pattern]:
         """The body with a mark where the pattern stood, and the label that it has there."""
@@ -116,7 +117,7 @@ class _Split:
             if isinstance(part, Label) and part.pattern is self.pattern
         ]
         mark: Pattern = _HERE if own else Label(label, _HERE, self.span)
-        body = _changed(self.rule.body, lambda node: mark if node is self.pattern else node)
+        body = changed(self.rule.body, lambda node: mark if node is self.pattern else node)
         return (own[0] if own else label), body
 
     def _hidden(self, columns: Sequence[str], read: Sequence[Read]) -> list[Rule]:
@@ -138,7 +139,7 @@ class _Split:
             return Var(_column(node)) if isinstance(node, Attr | TimeOf) and node in read else node
 
         last = Atom(self.name, tuple((name, Var(name)) for name in columns), self.span)
-        absent = tuple(_changed(part, by_name) for part in tick.absent)
+        absent = tuple(changed(part, by_name) for part in tick.absent)
         terms = tuple(HeadTerm(name, Var(name), self.span) for name in columns)
         return [
             replace(rule, body=tick),
@@ -156,6 +157,9 @@ class _Split:
                         self._refuse_label(name, span)
                 case Label(name, _, span) if name in self.labels:
                     self._refuse_label(name, span)
+        for name, span in _asked(outside):
+            if name in self.labels:
+                self._refuse_label(name, span)
         absent = self.pattern.absent if isinstance(self.pattern, Moments) else ()
         around = view_of(outside).root.bound_variables()
         labels = own_labels(outside.body)
@@ -195,19 +199,6 @@ def _column(read: Read) -> str:
     return f"{read.label}.{read.name if isinstance(read, Attr) else read.which}"
 
 
-def _changed(node: Any, change: Callable[[Any], Any]) -> Any:
-    """A rule, pattern or expression with some of what stands in it replaced."""
-    if isinstance(node, tuple):
-        return tuple(_changed(each, change) for each in node)
-    if not isinstance(node, Pattern | Expr | Aggregate | Rule | HeadTerm):
-        return node
-    if (other := change(node)) is not node:
-        return other
-    found = {field.name: _changed(getattr(node, field.name), change) for field in fields(node)}
-    same = all(found[field.name] is getattr(node, field.name) for field in fields(node))
-    return node if same else replace(node, **found)
-
-
 def _exprs(node: Rule | Pattern) -> Iterator[Expr]:
     """The expressions that a rule or a pattern reads."""
     if isinstance(node, Rule):
@@ -240,8 +231,16 @@ def _all_variables(pattern: Pattern) -> list[str]:
     return list(dict.fromkeys(name for name, _ in _variables(pattern)))
 
 
+def _asked(node: Rule | Pattern) -> Iterator[tuple[str, Span]]:
+    """The labels that ``caused_by`` asks about."""
+    for leaf in (leaf for expr in _exprs(node) for leaf in leaves(expr)):
+        if isinstance(leaf, CausedBy):
+            yield from ((leaf.effect, leaf.span), (leaf.cause, leaf.span))
+
+
 def _labels_used(pattern: Pattern) -> Iterator[tuple[str, Span]]:
     yield from ((read.label, read.span) for read in _reads(pattern))
+    yield from _asked(pattern)
     for part in walk(pattern):
         match part:
             case Ref(name, span) | While(name, span=span) | Timer(name, span=span):

@@ -240,6 +240,16 @@ class Using(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Beside(Pattern):
+    """``pattern``, where ``other`` occurs too, which adds nothing: neither to its interval nor to
+    what it is made of. Only rewrites make it; it cannot be written."""
+
+    pattern: Pattern
+    other: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class HeadTerm:
     """One column of a rule's head: its name and what it holds."""
 
@@ -280,6 +290,8 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (inner,)
         case Using(inner):
             return (inner,)
+        case Beside(inner, other):
+            return (inner, other)
         case Not(absent, first, last):
             return (absent, first, last)
         case Moments(_, parts, unwanted):

@@ -36,6 +36,7 @@ from thence.lang.python.patterns import (
 from thence.lang.python.values import (
     Aggregated,
     AttributeOf,
+    Caused,
     Computed,
     EndPoint,
     Literal_,
@@ -138,6 +139,9 @@ class _Survey:
                     self.names.add(name)
                 case AttributeOf(owner) | EndPoint(owner):
                     self._reads(owner)
+                case Caused(effect, cause):
+                    self._reads(effect)
+                    self._reads(cause)
                 case Computed(_, args):
                     stack.extend(args)
 
@@ -372,6 +376,8 @@ class _Lowering:
                 return e.Var(name)
             case AttributeOf(owner, name):
                 return e.Attr(self._label(owner), name)
+            case Caused(effect, cause):
+                return e.CausedBy(self._label(effect), self._label(cause))
             case EndPoint(owner, which):
                 return e.TimeOf(self._label(owner), which)
             case Computed("and" | "or" as function, args):
