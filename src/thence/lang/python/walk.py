@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from thence.lang.python.identity import Tag
 from thence.lang.python.patterns import (
     Between,
+    Closed,
     Inside,
     Joined,
     Layer,
@@ -15,6 +16,7 @@ from thence.lang.python.patterns import (
     Pattern,
     Related,
     Renamed,
+    Repeating,
     Tagged,
     Whichever,
     Window,
@@ -39,5 +41,9 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield from (left, right)
         case Between(absent=absent, first=first, last=last):
             yield from (first, last, absent)
+        case Closed(inner=inner, closing=closing):
+            yield from (inner, closing)
+        case Repeating(inner=inner):
+            yield inner
         case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
             yield inner
