@@ -107,6 +107,13 @@ QUERIES = (
         bar=3.0,
     ),
     *(_q6(window) for window in Q6_WINDOWS),
+    Query(
+        "q7",
+        "a, as many b as there are, and c on one id, 2 s",
+        "q7(id, count(y) as n) <- "
+        "(a(id=id) seq y: b(id=id)+ seq c(id=id)) within 2 s using greedy;",
+        bar=2.0,
+    ),
     Query("q2_session", "q2 in 100 pushes of a session", f"q2{_Q2};", bar=4.0, batches=100),
 )
 

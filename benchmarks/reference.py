@@ -19,6 +19,7 @@ from benchmarks.generate import BEGIN, RARE
 from benchmarks.queries import POLICIES, Q6_WINDOWS, q6_name
 
 SECONDS_10 = 10_000_000
+SECONDS_2 = 2_000_000
 MILLIS_200 = 200_000
 
 Row = tuple[Any, ...]
@@ -147,6 +148,17 @@ def _rows_q6(events: list[Event], window: int) -> Iterator[Row]:
                 yield event.time, z.time
 
 
+def _rows_q7(events: list[Event]) -> Iterator[Row]:
+    """Every a and c, with the number of b between them, if there is one."""
+    for group in _by_id(events):
+        for a in _of(group, "a"):
+            for c in _of(group, "c"):
+                if a.time < c.time <= a.time + SECONDS_2:
+                    between = [b for b in _of(group, "b") if a.time < b.time < c.time]
+                    if between:
+                        yield a.id, len(between), a.time, c.time
+
+
 _ROWS: dict[str, Callable[[list[Event]], Iterator[Row]]] = {
     "q1": _rows_q1,
     "q2": _rows_q2,
@@ -156,6 +168,7 @@ _ROWS: dict[str, Callable[[list[Event]], Iterator[Row]]] = {
     "q3w": _rows_q3w,
     "q5": _rows_q5,
     **{q6_name(text): partial(_rows_q6, window=size) for text, size in Q6_WINDOWS.items()},
+    "q7": _rows_q7,
 }
 
 
@@ -294,6 +307,18 @@ def _count_q6(columns: _Columns, window: int) -> int:
     return total
 
 
+def _count_q7(columns: _Columns) -> int:
+    """The number of a and c between which the number of b so far has grown."""
+    grouped = _by_id_and_time(columns)
+    is_a, is_c = grouped.of("a"), grouped.of("c")
+    b_until = np.cumsum(grouped.of("b"))
+    total = 0
+    for lag, near in _lags(grouped, SECONDS_2):
+        some = b_until[lag:] > b_until[:-lag]
+        total += int(np.count_nonzero(near & is_a[:-lag] & is_c[lag:] & some))
+    return total
+
+
 _COUNTS: dict[str, Callable[[_Columns], int]] = {
     "q1": _count_q1,
     "q2": _count_q2,
@@ -305,4 +330,5 @@ _COUNTS: dict[str, Callable[[_Columns], int]] = {
     "q3w": partial(_count_absent, closed=False),
     "q5": _count_q5,
     **{q6_name(text): partial(_count_q6, window=size) for text, size in Q6_WINDOWS.items()},
+    "q7": _count_q7,
 }
