@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from conftest import PROFILE
 from hosts import MICROSECOND, Results, arrivals, facts_of, rows_of, table
 from notation import Written
 
@@ -36,6 +37,7 @@ from thence.model.source import Source
 from thence.model.types import Type
 
 CLOCK = "clock"
+MOST_CUTS = 5 if PROFILE == "long" else 3
 MILLISECOND = 1000
 _NUMBERS = count()
 Schemas = Mapping[str, EventSchema]
@@ -199,9 +201,9 @@ def spark_batch(
 
 
 def parted(events: Sequence[Written], delay: int, chance: random.Random) -> list[list[Written]]:
-    """Events for three to six triggers, in an order in which none comes too late."""
+    """Events for three or more triggers, in an order in which none comes too late."""
     ordered = arrivals(events, delay, chance)
-    places = sorted(chance.randint(0, len(ordered)) for _ in range(chance.randint(2, 5)))
+    places = sorted(chance.randint(0, len(ordered)) for _ in range(chance.randint(2, MOST_CUTS)))
     ends = [*places, len(ordered)]
     return [ordered[a:b] for a, b in zip([0, *places], ends, strict=True)]
 

@@ -97,6 +97,10 @@ class _Objects:
                 return lower(inner).within(timedelta(microseconds=limit))
             case ops.Where(inner, condition):
                 return lower(inner).where(self.value(condition))
+            case ops.Repeat(inner, least, most):
+                return lower(inner).times(least, most)
+            case ops.Until(inner, closing):
+                return lower(inner).until(lower(closing))
             case ops.At(time):
                 return thence.at(format_timestamp(time))
             case ops.Timer():
@@ -166,6 +170,8 @@ class _Objects:
                 return self.labelled[label][name]
             case e.TimeOf(label, which):
                 return getattr(self.labelled[label], which)
+            case e.Folded(aggregate):
+                return self.term(aggregate)
             case e.Call("is_null", (arg,)):
                 return self.value(arg).is_null()
             case e.Call("in", (arg, *choices)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,15 @@ def lasts(case: Case) -> bool:
     return any(event.start < event.end for event in case.events)
 
 
+compiled_program = cache(thence.compile)
+
+
 def shape(case: Case, slices: bool) -> tuple[str, ...]:
     """How the work of a case is spread, hop by hop: by key, by time, …
 
     Cases of one shape keep it when they are put together, if nothing lasts in any or in all.
     """
-    compiled = thence.compile(case.program)._compiled
+    compiled = compiled_program(case.program)._compiled
     declared = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
     lengths = declared if lasts(case) else dict.fromkeys(compiled.inputs, 0)
     return tuple(piece.how for piece in cut(compiled, compiled.public, lengths, slices))

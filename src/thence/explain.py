@@ -125,7 +125,9 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
 def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[str]:
     conjunct = rule.conjunct
     use = conjunct.atoms[window.atom]
-    word = "absent" if window.mode == "absent" else "collect"
+    if window.mode == "previous":
+        return
+    word = window.mode
     kept = _use(compiled, conjunct, window.atom)
     yield f"    {word}: {_event(use.event)}   -- {kept}"
     for name, expr in window.links:
@@ -134,6 +136,12 @@ def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[s
         yield f"      time:  {bound(conjunct, c)}"
     for predicate in window.predicates:
         yield f"      where: {expression(conjunct, predicate)}"
+    if window.repetition is not None:
+        how = window.repetition
+        most = "any number of" if how.most is None else f"at most {how.most}"
+        yield f"      times: at least {how.least}, {most} repetitions"
+        for condition in (*how.conditions, *how.linked):
+            yield f"      each:  {expression(conjunct, condition)}"
 
 
 def bound(conjunct: Conjunct, constraint: Constraint) -> str:

@@ -39,6 +39,9 @@ def match_lineage(match: Match) -> Any:
     parts = [
         (np.arange(match.length), atom, match.rows(atom)) for atom in prepared.conjunct.positive
     ]
+    for window in prepared.conjunct.repetitions:
+        chains = match.chains(window.atom)
+        parts.append((chains.owners, window.atom, chains.members))
     return _lists(match, parts, match.length)
 
 

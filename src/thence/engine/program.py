@@ -15,7 +15,6 @@ from thence.logic.expr import Aggregate, Expr
 from thence.logic.functions import type_of
 from thence.logic.normalise import Normaliser
 from thence.logic.ops import Rule
-from thence.logic.policy import UNRESTRICTED
 from thence.model.errors import CheckError, Diagnostic, diagnose
 from thence.model.schema import Attribute, EventSchema
 from thence.model.types import TIMESTAMP, Type
@@ -77,8 +76,8 @@ class Part:
         policy chooses from, need all of theirs."""
         found: dict[str, set[str]] = {}
         for rule in self.prepared:
-            whole = {window.atom for window in rule.conjunct.windows if window.mode == "collect"}
-            if rule.conjunct.policy != UNRESTRICTED:
+            whole = {window.atom for window in rule.conjunct.windows if window.mode != "absent"}
+            if rule.conjunct.policy.chooses:
                 whole |= set(rule.conjunct.positive)
             for atom, use in enumerate(rule.uses):
                 names = found.setdefault(use.event, set())

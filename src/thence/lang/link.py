@@ -19,6 +19,7 @@ from thence.lang.words import AGGREGATES, NOT_YET, PATTERN_OPERATORS
 from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
+from thence.logic.repetition import settled
 from thence.model.schema import RESERVED_ATTRIBUTES, Attribute, EventSchema
 from thence.model.source import Source, Span
 
@@ -172,17 +173,19 @@ def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rul
             scope.labels[cyclic][0].span, f"the timer '{cyclic}' is relative to itself, in the end"
         )
     body = Patterns(scope, report).body(rule)
-    values = Values(scope, report)
+    values = Values(scope, report, folds=scope.repeats)
     terms = _terms(rule, scope, values)
     for value in (body, *(term.value for term in terms)):
         _check_depth(value, Span(rule.start, rule.head_end))
-    return Rule(
-        rule.name,
-        terms,
-        body,
-        Span(rule.start, rule.end),
-        Span(rule.start, rule.head_end),
-        policy_of(rule.policy, report),
+    return settled(
+        Rule(
+            rule.name,
+            terms,
+            body,
+            Span(rule.start, rule.end),
+            Span(rule.start, rule.head_end),
+            policy_of(rule.policy, report),
+        )
     )
 
 

@@ -22,7 +22,9 @@ from thence.logic.ops import (
     Par,
     Pattern,
     Ref,
+    Repeat,
     Seq,
+    Until,
     Where,
     While,
     Within,
@@ -40,7 +42,7 @@ class Patterns:
 
     def __init__(self, scope: Scope, report: Report) -> None:
         self._scope, self._report = scope, report
-        self._values = Values(scope, report)
+        self._values = Values(scope, report, folds=scope.repeats)
         self._atoms = Atoms(scope, report, self._values, self.pattern)
         self._open: list[str] = []
 
@@ -98,6 +100,8 @@ class Patterns:
             case s.Between():
                 absent = self.pattern(node.absent)
                 return Not(absent, self.pattern(node.first), self.pattern(node.last), span)
+            case s.Repeated():
+                return Repeat(self.pattern(node.target), node.least, node.most, span)
             case s.Instant():
                 return At(node.time, span)
             case s.Group():
@@ -286,6 +290,8 @@ class Patterns:
         left, right = patterns
         if text == "par":
             return Par(left, right, span)
+        if text == "until":
+            return Until(left, right, span)
         return Allen(text, left, right, span)  # type: ignore[arg-type]
 
 

@@ -93,6 +93,17 @@ class Paren(NamedTuple):
     depth: int
 
 
+class Repeated(NamedTuple):
+    """``p+``, ``p*``, ``p{2,5}``: a pattern several times; ``most`` is None for any number."""
+
+    target: Node
+    least: int
+    most: int | None
+    start: int
+    end: int
+    depth: int
+
+
 class Between(NamedTuple):
     """``not(absent).[first, last]``."""
 
@@ -191,7 +202,7 @@ class Chain(NamedTuple):
 
 Node: TypeAlias = (
     Name | Anything | Literal_ | Dotted | Apply | Star | Distinct | Paren | Between | Labelled
-    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chain
+    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chain | Repeated
 )  # fmt: skip
 
 
@@ -266,7 +277,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return items
         case Between(absent=absent, first=first, last=last):
             return (absent, first, last)
-        case Labelled(target=target) | WhileItem(target=target):
+        case Labelled(target=target) | WhileItem(target=target) | Repeated(target=target):
             return (target,)
         case WithinSuffix(base=base):
             return (base,)

@@ -24,6 +24,7 @@ from thence.logic.ops import (
     Pattern,
     SemanticWindow,
     Seq,
+    Until,
     Where,
     While,
     Within,
@@ -77,6 +78,12 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case Moments(_, parts):
             lists = [alternatives(part) for part in parts]
             return _combined(pattern, lists, lambda choice: {"parts": choice})
+        case Until(inner, closing):
+            return _combined(
+                pattern,
+                [alternatives(inner), alternatives(closing)],
+                lambda choice: {"pattern": choice[0], "closing": choice[1]},
+            )
         case Not(_, first, last):
             return _combined(
                 pattern,

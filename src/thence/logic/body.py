@@ -8,9 +8,9 @@ and which bounds hold between them. What must be absent, or is collected, is put
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Literal
 
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
@@ -24,7 +24,7 @@ from thence.logic.conjunct import (
     NodeTime,
     Shifted,
 )
-from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts
+from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
 from thence.logic.moments import Absence, shape_of
 from thence.logic.ops import (
     Allen,
@@ -39,44 +39,24 @@ from thence.logic.ops import (
     Par,
     Pattern,
     Ref,
+    Repeat,
     Rule,
     SemanticWindow,
     Seq,
     Timer,
+    Until,
     Where,
     While,
     Within,
 )
+from thence.logic.pieces import Interval, Nodes, Place, Refuse, Repeated, Window
+from thence.logic.repetition import joining_variables, shared_variables
 from thence.logic.scope import needed_of
+from thence.logic.sequences import anchored, closed_by, in_sequence
 from thence.logic.timing import as_constraints, relation
-from thence.model.errors import CheckError
 from thence.model.source import Span
 
 MOST_ATOMS = 200
-
-Nodes = tuple[int, ...]
-Interval = tuple[Nodes, Nodes]
-"""The nodes whose earliest is where an occurrence starts, and whose latest is where it ends."""
-
-Place = Callable[[int, int], list[Constraint]]
-"""Given the start and end node of an event, the constraints that put it inside a window."""
-
-
-class Refuse(Protocol):
-    """Makes the error that refuses a rule: where, why, and what to write instead."""
-
-    def __call__(self, span: Span, message: str, hint: str | None = None) -> CheckError: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A window of the match, and the pattern that must be absent from it or is collected in it."""
-
-    mode: Literal["absent", "collect"]
-    pattern: Pattern
-    place: Place
-    width: tuple[int, int] | None
-    """Nodes (later, earlier) between which all of the event lies, where that is so."""
 
 
 class Body:
@@ -92,6 +72,8 @@ class Body:
         self.atoms: list[AtomUse] = []
         self.columns: dict[str, list[Column]] = {}
         self.conditions: list[Expr] = []
+        self.having: list[Expr] = []
+        """Conditions on all repetitions of a match together."""
         self.values: dict[str, Expr] = {}
         self.windows: list[Window] = []
         self.gates: list[int] = []
@@ -99,6 +81,13 @@ class Body:
         self.labels: dict[str, Interval] = {}
         self.label_atoms: dict[str, int] = {}
         self.visiting: set[str] = set()
+        self.repeated: list[Repeated] = []
+        self.deferred: list[tuple[Sequence[Expr], dict[str, Expr]]] = []
+        """Conditions on one repetition, and what its names stand for."""
+        self.folded: dict[str, Expr] = {}
+        """What aggregates over repetitions can read."""
+        self.shared = shared_variables(rule)
+        self.joining = joining_variables(rule)
 
     # -- nodes and constraints
 
@@ -141,7 +130,11 @@ class Body:
             case Ref(name, span):
                 return self.label(name, self.definition(name, span))
             case Seq(parts, span):
-                return self.sequence([self.visit(part) for part in parts], span)
+                return self.spanning(in_sequence(self, parts, span))
+            case Until():
+                return self.spanning(closed_by(self, pattern))
+            case Repeat():
+                return anchored(self, pattern, first=True, last=True, leading=True)
             case And(parts):
                 found = [self.visit(part) for part in parts]
                 starts = _union(starts for starts, _ in found)
@@ -157,7 +150,8 @@ class Body:
                 self.constraints += [Constraint(e, s, limit, span) for e in ends for s in starts]
                 return starts, ends
             case Where(inner, condition):
-                self.conditions += conjuncts(condition)
+                for part in conjuncts(condition):
+                    (self.having if has_aggregate(part) else self.conditions).append(part)
                 return self.visit(inner)
             case At(time, span):
                 node = self.node(Shifted(EPOCH, time), span)
@@ -244,6 +238,10 @@ class Body:
             case inner:
                 self.labels[name] = self.visit(inner)
         return self.labels[name]
+
+    def spanning(self, intervals: Sequence[Interval]) -> Interval:
+        """From the first of some intervals to the last."""
+        return intervals[0][0], intervals[-1][1]
 
     def sequence(self, intervals: Sequence[Interval], span: Span) -> Interval:
         for (_, ends), (starts, _) in pairwise(intervals):
@@ -340,6 +338,10 @@ class Body:
     def resolve_conditions(self) -> list[Expr]:
         """Conditions over columns: first those that bind a variable, then bounds, then the rest."""
         constraints, predicates = self.split_conditions(self.conditions, self.values, {})
+        for conditions, local in self.deferred:
+            more, tested = self.split_conditions(conditions, local, local)
+            constraints += more
+            predicates += tested
         self.constraints += constraints
         return predicates
 
@@ -409,6 +411,9 @@ class Body:
                 return NodeTime(ends[0] if which == "start" else ends[1])
             case Call(_, args):
                 return replace(expr, args=tuple(self.rewrite(arg, local) for arg in args))
+            case Folded(aggregate) if aggregate.arg is not None:
+                value = self.rewrite(aggregate.arg, {**local, **self.folded})
+                return replace(expr, aggregate=replace(aggregate, arg=value))
         return expr
 
 

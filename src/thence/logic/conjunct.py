@@ -95,20 +95,46 @@ class AtomUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Repetition:
+    """How the events that a window holds follow one another, where they are repetitions.
+
+    Each starts after the one before it has ended. ``first`` and ``last`` are the atoms of the match
+    that the first and the last repetition are, where there are such. ``linked`` must hold of each
+    repetition (the window's atom) and the one before (the atom ``previous``), ``conditions`` of
+    each by itself. ``leading`` says that nothing comes before in the pattern.
+    """
+
+    least: int
+    most: int | None
+    greedy: bool
+    strict: bool
+    leading: bool
+    place: int
+    """How many atoms of the match come before it in the pattern."""
+    first: int | None
+    last: int | None
+    previous: int | None
+    conditions: tuple[Expr, ...]
+    linked: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WindowUse:
-    """An atom that must be absent from, or is collected over, a window of the match.
+    """An atom that must be absent from, is collected over, or is repeated in a window of the match.
 
     ``constraints`` place the atom's nodes relative to the match's; ``bounds`` is their closure
     together with the match's own. ``links`` are columns of the atom that equal expressions over
-    the match, ``predicates`` whatever else must hold.
+    the match, ``predicates`` whatever else must hold. A window ``previous`` holds what the one of a
+    repetition does: its atom stands for the repetition before.
     """
 
     atom: int
-    mode: Literal["absent", "collect"]
+    mode: Literal["absent", "collect", "repeat", "previous"]
     constraints: tuple[Constraint, ...]
     links: tuple[tuple[str, Expr], ...]
     predicates: tuple[Expr, ...]
     bounds: Bounds
+    repetition: Repetition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +173,8 @@ class Conjunct:
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     policy: Policy = UNRESTRICTED
+    having: tuple[Expr, ...] = ()
+    """Conditions on aggregates over the repetitions of a match."""
 
     @property
     def events(self) -> tuple[int, ...]:
@@ -156,7 +184,12 @@ class Conjunct:
     @property
     def waits(self) -> bool:
         """Whether matches are judged all together, once the horizon has passed their end."""
-        return self.aggregates or self.policy != UNRESTRICTED
+        return self.aggregates or self.policy.chooses or bool(self.repetitions)
+
+    @property
+    def repetitions(self) -> tuple[WindowUse, ...]:
+        """The windows that hold repetitions."""
+        return tuple(window for window in self.windows if window.mode == "repeat")
 
     @property
     def aggregates(self) -> bool:

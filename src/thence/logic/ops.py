@@ -69,6 +69,15 @@ class Seq(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Until(Pattern):
+    """``p until c``: ``p seq c``, with no other ``c`` since ``p`` began."""
+
+    pattern: Pattern
+    closing: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class And(Pattern):
     """``p1 and p2``, and the comma of a conjunctive body: all of them, in any order."""
 
@@ -232,6 +241,20 @@ class Moments(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat(Pattern):
+    """``p{n,m}``, ``p+``, ``p*``: repetitions one after another, from the first to the last.
+
+    ``most`` is None where there is no limit. Variables inside that stand nowhere else in the rule
+    have a value for each repetition, as labels inside have (``repetition.py``).
+    """
+
+    pattern: Pattern
+    least: int
+    most: int | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class AnyOne(Pattern):
     """``anyone(p1, p2, …)``: occurs at the end point of whichever occurs."""
 
@@ -285,10 +308,12 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (left, right)
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
             return (inner,)
-        case NoFact(inner):
+        case Repeat(inner) | NoFact(inner):
             return (inner,)
         case Not(absent, first, last):
             return (absent, first, last)
+        case Until(inner, closing):
+            return (inner, closing)
         case Moments(_, parts, unwanted):
             return (*parts, *unwanted)
     return ()

@@ -13,6 +13,7 @@ from thence.lang.policies import policy_of
 from thence.lang.precedence import join
 from thence.lang.python.patterns import (
     Between,
+    Closed,
     Definition,
     Filtered,
     Inside,
@@ -26,6 +27,7 @@ from thence.lang.python.patterns import (
     Pattern,
     Related,
     Renamed,
+    Repeating,
     Shared,
     Timed,
     Whichever,
@@ -48,6 +50,7 @@ from thence.lang.timers import timer
 from thence.logic import expr as e
 from thence.logic import ops
 from thence.logic.policy import Policy
+from thence.logic.repetition import settled
 from thence.model.errors import BuildError
 from thence.model.source import Source
 
@@ -63,7 +66,7 @@ def lower_rule(definition: Definition, columns: tuple[str, ...]) -> ops.Rule:
         ops.HeadTerm(name, lowering.term(value))
         for name, (_, value) in zip(columns, definition.terms, strict=True)
     )
-    return ops.Rule(definition.name, terms, body, policy=lowering.policy())
+    return settled(ops.Rule(definition.name, terms, body, policy=lowering.policy()))
 
 
 class _Survey:
@@ -136,6 +139,8 @@ class _Survey:
                     self._reads(owner)
                 case Computed(_, args):
                     stack.extend(args)
+                case Aggregated(_, arg) if arg is not None:
+                    stack.append(arg)
 
     def _reads(self, owner: Pattern) -> None:
         occurrence = core(owner)
@@ -236,6 +241,10 @@ class _Lowering:
             case Between(absent, first, last):
                 outside = lower(first), lower(last)
                 return ops.Not(lower(absent, set(placed)), *outside)
+            case Repeating(inner, least, most):
+                return ops.Repeat(lower(inner, set(placed)), least, most)
+            case Closed(inner, closing):
+                return ops.Until(lower(inner), lower(closing))
             case Instant(time):
                 return ops.At(time)
             case Timed(name, of, length):
@@ -371,6 +380,10 @@ class _Lowering:
                 return e.Attr(self._label(owner), name)
             case EndPoint(owner, which):
                 return e.TimeOf(self._label(owner), which)
+            case Aggregated():
+                aggregate = self.term(value)
+                assert isinstance(aggregate, e.Aggregate)
+                return e.Folded(aggregate)
             case Computed("and" | "or" as function, args):
                 parts = [self.value(arg, depth + 1) for arg in _row(function, args)]
                 return join("and" if function == "and" else "or", parts)

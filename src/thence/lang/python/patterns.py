@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from typing import Any, Literal, NoReturn, Self
 
+from thence.lang.build import MOST_TIMES
 from thence.lang.python.columns import Term, columns_of
 from thence.lang.python.identity import Origin, Tag
 from thence.lang.python.places import Place, calling_place
@@ -65,6 +66,33 @@ class Pattern(Relations, Timers):
     def par(self, other: Pattern) -> Pattern:
         """Both, going on together for some time."""
         return Related("par", self, pattern_of(other, "par"))
+
+    def times(self, least: int, most: int | Literal["as many"] | None = "as many") -> Pattern:
+        """Repeated, one after another: ``b.times(3)``, ``b.times(2, 5)``, ``b.times(2, None)`` for
+        two times or more."""
+        upper = least if most == "as many" else most
+        numbers: tuple[object, ...] = (least, upper)
+        for given in numbers:
+            if given is not None and (not isinstance(given, int) or isinstance(given, bool)):
+                raise BuildError(f"times takes whole numbers, such as times(2, 5), not {given!r}")
+        if least < 0 or (upper is not None and (upper < max(least, 1) or upper > MOST_TIMES)):
+            raise BuildError(
+                f"times({least}, {upper}) is not possible: write the lower limit first, then the "
+                f"upper one, of at most {MOST_TIMES}"
+            )
+        return Repeating(self, least, upper)
+
+    def one_or_more(self) -> Pattern:
+        """Repeated any number of times, at least once: `b+`."""
+        return Repeating(self, 1, None)
+
+    def any_number(self) -> Pattern:
+        """Repeated any number of times, perhaps none: `b*`."""
+        return Repeating(self, 0, None)
+
+    def until(self, closing: Pattern) -> Pattern:
+        """This, and then the first of another pattern since it began."""
+        return Closed(self, pattern_of(closing, "until"))
 
     @property
     def _shown(self) -> str:
@@ -182,6 +210,23 @@ class Between(Tagged):
     absent: Pattern
     first: Pattern
     last: Pattern
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeating(Tagged):
+    """A pattern several times, one after another."""
+
+    inner: Pattern
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closed(Tagged):
+    """A pattern, and then the first of another one since it began."""
+
+    inner: Pattern
+    closing: Pattern
 
 
 @dataclass(frozen=True, slots=True, eq=False)
