@@ -25,13 +25,14 @@ from thence.logic.conjunct import (
     Shifted,
 )
 from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
-from thence.logic.moments import Absence, shape_of
+from thence.logic.moments import Stretch, shape_of
 from thence.logic.ops import (
     Allen,
     And,
     AnyOne,
     At,
     Atom,
+    Beside,
     Label,
     Moments,
     NoFact,
@@ -88,6 +89,8 @@ class Body:
         """What aggregates over repetitions can read."""
         self.shared = shared_variables(rule)
         self.joining = joining_variables(rule)
+        self.silent = False
+        """Whether what is visited only stands beside the match."""
 
     # -- nodes and constraints
 
@@ -169,6 +172,12 @@ class Body:
                 return self.semantic_window(pattern)
             case Moments():
                 return self.moments(pattern)
+            case Beside(inner, other):
+                interval = self.visit(inner)
+                before, self.silent = self.silent, True
+                self.visit(other)
+                self.silent = before
+                return interval
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
         raise AssertionError(f"no meaning for {type(pattern).__name__}")
@@ -190,7 +199,7 @@ class Body:
             return AtomUse(event, label, EPOCH, EPOCH, span)
         start = self.node(EndPoint(atom, "start"), span)
         end = self.node(EndPoint(atom, "end"), span)
-        return AtomUse(event, label, start, end, span)
+        return AtomUse(event, label, start, end, span, self.silent)
 
     def bind(self, atom: int, pattern: Atom) -> None:
         """Columns for the variables of an atom's arguments, conditions for everything else."""
@@ -328,10 +337,15 @@ class Body:
             Constraint(times[later], times[earlier], limit, span)
             for later, earlier, limit in shape.bounds
         ]
+        at = self.shifted(times[shape.at], shape.later, span)
         for absent, absence in zip(pattern.absent, shape.absences, strict=True):
-            self.gates.append(times[shape.at])
+            self.gates.append(at)
             self.windows.append(Window("absent", absent, _ends_within(absence, times, span), None))
-        return self.point(times[shape.at])
+        for inner, stretch in zip(pattern.collected, shape.collections, strict=True):
+            self.gates.append(at)
+            place = _ends_within(stretch, times, span)
+            self.windows.append(Window("collect", inner, place, None, optional=True))
+        return self.point(at)
 
     # -- names
 
@@ -432,13 +446,13 @@ def _anywhere(_start: int, _end: int) -> list[Constraint]:
     return []
 
 
-def _ends_within(absence: Absence, times: Sequence[int], span: Span) -> Place:
+def _ends_within(stretch: Stretch, times: Sequence[int], span: Span) -> Place:
     """That an event ends between two moments."""
 
     def place(_start: int, end: int) -> list[Constraint]:
         return [
-            Constraint(times[absence.since], end, -absence.first, span),
-            Constraint(end, times[absence.until], absence.last, span),
+            Constraint(times[stretch.since], end, -stretch.first, span),
+            Constraint(end, times[stretch.until], stretch.last, span),
         ]
 
     return place

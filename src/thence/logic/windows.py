@@ -100,7 +100,13 @@ class Windows:
             )
         return [
             WindowUse(
-                index, window.mode, tuple(constraints), tuple(links), tuple(predicates), closed
+                index,
+                window.mode,
+                tuple(constraints),
+                tuple(links),
+                tuple(predicates),
+                closed,
+                optional=window.optional,
             )
         ]
 

@@ -10,7 +10,7 @@ from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import duration_of, end_of, start_of, token_span, unquoted
-from thence.lang.words import MOMENT_OPERATORS, NOT_YET
+from thence.lang.words import MOMENT_OPERATORS
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
@@ -184,7 +184,7 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in NOT_YET | MOMENT_OPERATORS:
+        if name.lower() in MOMENT_OPERATORS:
             raise SyntaxProblem(
                 token_span(name),
                 f"{name.upper()} is not part of event SQL in this version",
