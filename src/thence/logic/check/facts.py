@@ -23,6 +23,7 @@ from thence.logic.ops import (
     SemanticWindow,
     Seq,
     Timer,
+    Until,
     Where,
     While,
     Within,
@@ -154,6 +155,8 @@ def _word(part: Pattern) -> str | None:
     match part:
         case Seq():
             return "seq"
+        case Until():
+            return "until"
         case Par():
             return "par"
         case Allen(relation):
