@@ -413,6 +413,9 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                     continue
                 elif part not in scope.definitions and scope.value(part) is not True:
                     return None
+                match part:
+                    case Call("not", (CausedBy(effect),)):  # no cause is known once all are
+                        scope.gates.append(scope.place(effect).end)
             return interval(inner, scope)
         case Repeated():
             return repetition(pattern, scope)
