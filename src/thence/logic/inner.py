@@ -1,10 +1,10 @@
 """Patterns that are judged by themselves: each becomes a rule of its own, which no user can name.
 
 A policy chooses among all matches of a pattern, whatever stands around it; ``periodic`` goes on
-from its own last tick; and what is repeated is an event, or is made one. So ``(a seq b using
-chronicle) seq c`` is ``#m seq c`` with a hidden rule ``#m <- a seq b using chronicle``. What is read
-of the pattern outside comes through the hidden event's attributes: its variables under their names,
-``x.n`` of an event labelled ``x`` as ``x.n``.
+from its own last tick; and what is repeated is an event, or is made one. So in
+``(a seq b using chronicle) seq c`` the part in parentheses becomes ``#m``, with a hidden rule
+``#m <- a seq b using chronicle``. What is read of the pattern outside comes through the hidden
+event's attributes: its variables under their names, ``x.n`` of an event labelled ``x`` as ``x.n``.
 """
 
 from __future__ import annotations
