@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from notation import Written
 from oracle import components, consequences
-from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_asserted
+from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_events
 from oracle_values import canonical
 
 from thence.lang.parser import parse_program
@@ -31,14 +31,16 @@ Lineages = dict[str, dict[tuple[tuple[Any, ...], int, int], frozenset[Entry]]]
 
 def history_of(program: LogicProgram, events: Sequence[Written], until: int | None) -> History:
     """What is known before any rule has derived something."""
-    names = {schema.name: schema.names for schema in program.events}
+    names = {schema.name: schema.names for schema in program.declared}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)
     known: dict[str, set[Event]] = {name: set() for name in names}
     for event in events:
         at = Interval(event.start, event.end)
         known[event.type].add(Event(event.type, canonical(event.values), at))
-    horizon = until if until is not None else max((e.end for e in events), default=None)
+    streams = {schema.name for schema in program.events}
+    ends = [event.end for event in events if event.type in streams]
+    horizon = until if until is not None else max(ends, default=None)
     return History(known, names, horizon, program.rules)
 
 
@@ -80,7 +82,7 @@ def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[E
     """The base events of a match: the chosen ones, or what stands behind them."""
     found: set[Entry] = set()
     labels: dict[int, str] = {}
-    for node in walk_asserted(chosen):
+    for node in walk_events(chosen):
         if isinstance(node, Label):
             labels[id(node.pattern)] = node.name
         elif isinstance(node, Chosen):

@@ -18,11 +18,13 @@ from oracle_patterns import (
     Interval,
     Scope,
     bare,
+    names_of,
     occurrences,
     the_event,
     walk_asserted,
 )
 from oracle_policies import Match, merged_by, merges
+from oracle_repeats import greedy_only
 from oracle_values import canonical, order
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, variables
@@ -32,12 +34,12 @@ from thence.logic.ops import (
     LogicProgram,
     Moments,
     Pattern,
+    Repeat,
     Rule,
     Where,
     While,
     walk,
 )
-from thence.logic.policy import Policy
 
 Row = tuple[tuple[Any, ...], int, int]
 
@@ -48,7 +50,7 @@ def meaning(
     until: int | None = None,
 ) -> dict[str, set[Row]]:
     """Every derived event of a program: for each name, the set of (attributes, start, end)."""
-    names = {schema.name: schema.names for schema in program.events}
+    names = {schema.name: schema.names for schema in program.declared}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)  # the first rule's names win
     known: dict[str, set[Event]] = {name: set() for name in names}
@@ -56,7 +58,8 @@ def meaning(
         for attributes, start, end in rows:
             values = tuple(canonical(attributes.get(attribute)) for attribute in names[name])
             known[name].add(Event(name, values, Interval(start, end)))
-    ends = [event.at.end for rows in known.values() for event in rows]
+    streams = [schema.name for schema in program.events]
+    ends = [event.at.end for name in streams for event in known[name]]
     horizon = until if until is not None else max(ends, default=None)
     history = History(known, names, horizon, program.rules)
     for component in components(program.rules):
@@ -104,6 +107,16 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
     """
     groups: dict[tuple[Any, ...], list[Match]] = {}
     terms = [term.value for term in rule.terms]
+    if any(isinstance(node, Repeat) for node in walk(rule.body)):
+        # Each match is a result of its own: aggregates are over the repetitions in it.
+        for (match,) in counting(rule, history):
+            scope, _, at = match
+            found = [
+                over_repetitions(term, scope) if isinstance(term, Aggregate) else scope.value(term)
+                for term in terms
+            ]
+            yield Event(rule.event, tuple(found), at), [match]
+        return
     merging = merges(rule.policy)
     for number, together in enumerate(counting(rule, history)):
         for match in together:
@@ -127,13 +140,39 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
 def counting(rule: Rule, history: History) -> list[list[Match]]:
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
     them. Those that it merges are together."""
-    waits = rule.policy != Policy() or any(map(collects, walk(rule.body)))
+    repeats = any(isinstance(node, Repeat) for node in walk(rule.body))
+    waits = rule.policy.chooses or repeats or any(map(collects, walk(rule.body)))
+    shared, joining = names_of(rule)
     matches = []
-    for scope, chosen, at in occurrences(rule.body, Scope(history)):
+    root = Scope(history, policy=rule.policy, shared=shared, joining=joining)
+    for scope, chosen, at in occurrences(rule.body, root):
         gates = [*scope.gates, at.end] if waits else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
-    return [[m] for m in matches] if rule.policy == Policy() else merged_by(rule.policy, matches)
+    if repeats and rule.policy.greedy:
+        matches = greedy_only(matches)
+    matches = [m for m in matches if all(m[0].value(part) is True for part in m[0].having)]
+    return merged_by(rule.policy, matches) if rule.policy.chooses else [[m] for m in matches]
+
+
+def over_repetitions(term: Aggregate, scope: Scope) -> Any:
+    """An aggregate over the repetitions of one match, in their order."""
+    read = names_read(term.arg)
+    chains = list(scope.repeated.values())
+    for repeat, chain in scope.repeated.items():
+        own = {n.name for n in walk(repeat) if isinstance(n, Label)}
+        own |= {
+            arg.name
+            for n in walk(repeat)
+            if isinstance(n, Atom)
+            for _, arg in n.args
+            if isinstance(arg, Var) and arg.name not in scope.shared
+        }
+        if read & own:
+            chains = [chain]
+            break
+    values = [None if term.arg is None else inner.value(term.arg) for inner, _, _ in chains[0]]
+    return folded(term, values)
 
 
 def collects(pattern: Pattern) -> bool:
@@ -177,9 +216,14 @@ def event_read(arg: Expr, scope: Scope, chosen: Pattern) -> Event:
 def over(term: Aggregate, rows: set[tuple[Interval, tuple[Any, ...], Any]]) -> Any:
     """An aggregate over distinct events, given by interval, identity and value."""
     ordered = sorted(rows, key=lambda row: (row[0], order(row[1]), order(row[2])))
+    return folded(term, [value for _, _, value in ordered])
+
+
+def folded(term: Aggregate, rows: list[Any]) -> Any:
+    """An aggregate over values in order."""
     if term.arg is None:
-        return len(ordered)
-    values = [value for _, _, value in ordered if value is not None]
+        return len(rows)
+    values = [value for value in rows if value is not None]
     if term.distinct:
         values = list(dict.fromkeys(values))
     match term.function:

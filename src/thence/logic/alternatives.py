@@ -18,12 +18,14 @@ from thence.logic.ops import (
     Beside,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
     Pattern,
     SemanticWindow,
     Seq,
+    Until,
     Where,
     While,
     Within,
@@ -77,6 +79,12 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case Moments(_, parts):
             lists = [alternatives(part) for part in parts]
             return _combined(pattern, lists, lambda choice: {"parts": choice})
+        case Until(inner, closing):
+            return _combined(
+                pattern,
+                [alternatives(inner), alternatives(closing)],
+                lambda choice: {"pattern": choice[0], "closing": choice[1]},
+            )
         case Not(_, first, last):
             return _combined(
                 pattern,
@@ -92,7 +100,7 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 [alternatives(inner), alternatives(other)],
                 lambda choice: {"pattern": choice[0], "other": choice[1]},
             )
-        case While():
+        case While() | NoFact():
             return [pattern]
     return [pattern]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thence.logic.expr import Attr, Call, CausedBy, Const, Expr, TimeOf, Var
+from thence.logic.expr import Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
 from thence.model.time import format_duration, format_timestamp
 
 _WORDS = {"and", "or", "like", "is distinct from"}
@@ -29,6 +29,9 @@ def _text(expr: Expr, depth: int) -> str:
             return f"{label}.{name}"
         case TimeOf(label, which):
             return f"{label}.{which}"
+        case Folded(aggregate):
+            arg = "" if aggregate.arg is None else _text(aggregate.arg, depth)
+            return f"{aggregate.function}({'distinct ' * aggregate.distinct}{arg})"
         case CausedBy(effect, cause):
             return f"caused_by({effect}, {cause})"
         case Call(function, args):

@@ -6,7 +6,7 @@ Everything that the rule language says can be said here, and gives the same prog
 from __future__ import annotations
 
 from thence.lang.python import fn, moments
-from thence.lang.python.events import Derived, Event, derived, event
+from thence.lang.python.events import Derived, Event, Table, derived, event, table
 from thence.lang.python.functions import (
     Absence,
     Collection,
@@ -35,6 +35,7 @@ __all__ = [
     "Derived",
     "Event",
     "Pattern",
+    "Table",
     "Value",
     "absent",
     "all_of",
@@ -52,5 +53,6 @@ __all__ = [
     "notprecedes",
     "precedes",
     "sequence",
+    "table",
     "var",
 ]

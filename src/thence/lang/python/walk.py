@@ -7,15 +7,18 @@ from collections.abc import Iterator
 from thence.lang.python.identity import Tag
 from thence.lang.python.patterns import (
     Between,
+    Closed,
     Inside,
     Joined,
     Judged,
     Layer,
+    Missing,
     Moment,
     Occurrence,
     Pattern,
     Related,
     Renamed,
+    Repeating,
     Tagged,
     Whichever,
     Window,
@@ -40,7 +43,13 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield from (left, right)
         case Between(absent=absent, first=first, last=last):
             yield from (first, last, absent)
+        case Closed(inner=inner, closing=closing):
+            yield from (inner, closing)
+        case Repeating(inner=inner):
+            yield inner
         case Layer(inner=inner) | Renamed(inner=inner) | Judged(inner=inner):
             yield inner
         case Inside(pattern=inner):
+            yield inner
+        case Missing(pattern=inner):
             yield inner
