@@ -170,15 +170,6 @@ class Writer(PatternWriter):
         body.text += self.policy(body)
         return self.head(self.fresh("r"), terms, body)
 
-    def accumulating(self) -> str:
-        """``aperiodic*`` with aggregates over what it collects."""
-        first, last, inner = self.atom(), self.atom(), self.in_window(Piece(""))
-        body = first.joined(f"aperiodic*({first.text}, {inner.text}, {last.text})", last)
-        own = {n: t for n, t in inner.variables.items() if n not in body.variables}
-        options = self.aggregates(Piece("", own, inner.labels), body)
-        terms = self.terms(body)[:1] + [self.choose(options) for _ in range(self.upto(2, 1))]
-        return self.head(self.fresh("r"), terms, body)
-
     def repeating(self) -> str:
         """A sequence with a repetition in it, aggregates over it, and perhaps a policy."""
         self.budget = 4
@@ -220,6 +211,15 @@ class Writer(PatternWriter):
         return self.head(
             self.fresh("r"), terms, Piece(text + (f" using {policy}" if policy else ""))
         )
+
+    def accumulating(self) -> str:
+        """``aperiodic*`` with aggregates over what it collects."""
+        first, last, inner = self.atom(), self.atom(), self.in_window(Piece(""))
+        body = first.joined(f"aperiodic*({first.text}, {inner.text}, {last.text})", last)
+        own = {n: t for n, t in inner.variables.items() if n not in body.variables}
+        options = self.aggregates(Piece("", own, inner.labels), body)
+        terms = self.terms(body)[:1] + [self.choose(options) for _ in range(self.upto(2, 1))]
+        return self.head(self.fresh("r"), terms, body)
 
     def policy(self, body: Piece, more: Sequence[str] = ()) -> str:
         """Perhaps a policy: a context, or how to choose and what is used up."""
