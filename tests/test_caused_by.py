@@ -59,6 +59,10 @@ def refusal(text: str) -> str:
             "the policy of 'k' merges matches, so its causes cannot be asked for",
         ),
         (
+            "k(x) <- a(x) seq b(_)+ seq c(_); r() <- p: k(_), y: b(_), caused_by(p, y);",
+            "'k' repeats 'b', and causes cannot be asked for among repetitions",
+        ),
+        (
             "r() <- (p: m(_) seq c(_) using last), y: a(_), caused_by(p, y);",
             "'p' is a part of a pattern that is judged by itself, so outside of it there are only "
             "its attributes and times",

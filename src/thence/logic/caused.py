@@ -229,10 +229,10 @@ class _Causes:
             for event in waiting:
                 for rule in self.rules_of.get(event, ()):
                     for making in self._makings(rule):
-                        for _, atom in making.atoms:
-                            if atom.event not in found:
-                                found[atom.event] = None
-                                waiting.append(atom.event)
+                        events = [atom.event for _, atom in making.atoms]
+                        fresh = [e for e in (*events, *sorted(making.repeated)) if e not in found]
+                        found |= dict.fromkeys(fresh)
+                        waiting += dict.fromkeys(fresh)
             self._reach[effect] = frozenset(found)
         return self._reach[effect]
 
@@ -263,6 +263,7 @@ class _Causes:
             if not self._can_look_into(rule, span):
                 continue
             results = f"{INNER}{effect} of rule {number + 1}"
+            self._check_repeated(rule, cause, span)
             for making in self._makings(rule):
                 if making.group and results not in self._copied:
                     self._copied.add(results)
@@ -273,6 +274,18 @@ class _Causes:
                     if cause in self.reach(atom.event):
                         self._add_through(name, effect, cause, making, (label, atom), results, rule)
         return name
+
+    def _check_repeated(self, rule: Rule, cause: str, span: Span) -> None:
+        """Refuse to look for a cause among repetitions."""
+        for making in self._makings(rule):
+            for event in sorted(making.repeated):
+                if event == cause or cause in self.reach(event):
+                    self.problems.error(
+                        span,
+                        f"'{rule.event}' repeats '{event}', and causes cannot be asked for among "
+                        "repetitions",
+                        "ask for the events around them, or collect instead of repeating",
+                    )
 
     def _can_look_into(self, rule: Rule, span: Span) -> bool:
         """Whether a rule's own body tells what its results are made of."""
