@@ -212,6 +212,13 @@ class _Causes:
             while isinstance(pattern, Label | Within | Where):
                 pattern = pattern.pattern
             events.add(pattern.event if isinstance(pattern, Atom) else "")
+        if events & {table.name for table in self.program.tables}:
+            self.problems.error(
+                asked.span,
+                f"'{label}' is a row of a table, and only events are causes",
+                "join with the row: by its attributes it is known which one was looked up",
+            )
+            return None
         if len(events) == 1 and events != {""} and view.root.sees_label(label):
             return events.pop()
         self.problems.error(
@@ -237,10 +244,16 @@ class _Causes:
         return self._reach[effect]
 
     def _makings(self, rule: Rule) -> list[Making]:
+        """The ways in which a rule makes results, of events."""
+        tables = {table.name for table in self.program.tables}
         try:
-            return makings(rule)
+            found = makings(rule)
         except TooManyAlternatives:
             return []
+        return [
+            replace(each, atoms=tuple(part for part in each.atoms if part[1].event not in tables))
+            for each in found
+        ]
 
     # -- the hidden events
 
