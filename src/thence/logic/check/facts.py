@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
-from thence.logic.expr import Aggregate, Expr, TimeOf, leaves
+from thence.logic.conjunct import is_inner
+from thence.logic.expr import Aggregate, CausedBy, Expr, TimeOf, leaves
 from thence.logic.ops import (
     Allen,
     And,
@@ -43,9 +44,11 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
         return
     whole = facts.table_of(view.rule.body)
     if whole is not None:
+        event = view.rule.event
+        where = "this part of a rule" if is_inner(event) else f"the body of '{event}'"
         problems.error(
             view.rule.span,
-            f"nothing in the body of '{view.rule.event}' occurs: the table '{whole}' has rows, "
+            f"nothing in {where} occurs: the table '{whole}' has rows, "
             "which are true at all times, and no events",
             "name an event that the row is looked up for",
         )
@@ -61,6 +64,13 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
                     f"'{leaf.label}' is a row of the table '{table}', which has no {leaf.which}",
                     "a row of a table is true at all times; read the time of an event",
                 )
+            for label in (leaf.effect, leaf.cause) if isinstance(leaf, CausedBy) else ():
+                if (table := facts.labelled(label)) is not None:
+                    problems.error(
+                        leaf.span,
+                        f"'{label}' is a row of the table '{table}', and no event",
+                        "`caused_by` is about events; rows are compared by their columns",
+                    )
     for label, _ in view.rule.policy.labels:
         if (table := facts.labelled(label)) is not None:
             problems.error(
