@@ -58,19 +58,7 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
         _check_label(part, facts, problems)
     for expr in _expressions(view):
         for leaf in leaves(expr):
-            if isinstance(leaf, TimeOf) and (table := facts.labelled(leaf.label)) is not None:
-                problems.error(
-                    leaf.span,
-                    f"'{leaf.label}' is a row of the table '{table}', which has no {leaf.which}",
-                    "a row of a table is true at all times; read the time of an event",
-                )
-            for label in (leaf.effect, leaf.cause) if isinstance(leaf, CausedBy) else ():
-                if (table := facts.labelled(label)) is not None:
-                    problems.error(
-                        leaf.span,
-                        f"'{label}' is a row of the table '{table}', and no event",
-                        "`caused_by` is about events; rows are compared by their columns",
-                    )
+            _check_leaf(leaf, facts, problems)
     for label, _ in view.rule.policy.labels:
         if (table := facts.labelled(label)) is not None:
             problems.error(
@@ -78,6 +66,26 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
                 f"the policy chooses '{label}', which is a row of the table '{table}'",
                 "a policy chooses among events; every row of a table that fits counts",
             )
+
+
+def _check_leaf(leaf: Expr, facts: _Facts, problems: Problems) -> None:
+    """Refuse the times of a row, and a row among causes and effects."""
+    match leaf:
+        case TimeOf(label, which, span):
+            if (table := facts.labelled(label)) is not None:
+                problems.error(
+                    span,
+                    f"'{label}' is a row of the table '{table}', which has no {which}",
+                    "a row of a table is true at all times; read the time of an event",
+                )
+        case CausedBy():
+            for label in (leaf.effect, leaf.cause):
+                if (table := facts.labelled(label)) is not None:
+                    problems.error(
+                        leaf.span,
+                        f"'{label}' is a row of the table '{table}', and no event",
+                        "`caused_by` is about events; rows are compared by their columns",
+                    )
 
 
 class _Facts:
