@@ -118,6 +118,7 @@ DECLARED = "event a(x int); event b(x int); table t(x int); table u(x int);\n"
         ("r(x) <- t(x) par a(x);", "`par` cannot be about it"),
         ("r(x) <- a(x) seq b(x)+ until t(x);", "`until` cannot be about it"),
         ("r(x) <- a(x) seq t(x)+;", "'t' is a table"),
+        ("r(x) <- a(x) seq (t(x) and u(x))+;", "`+` cannot be about it"),
         (
             "p(x) <- a(x), t(x); r(x) <- q: p(x), l: t(x), caused_by(q, l);",
             "'l' is a row of the table 't', and no event",

@@ -21,6 +21,7 @@ from thence.logic.ops import (
     Par,
     Pattern,
     Ref,
+    Repeat,
     SemanticWindow,
     Seq,
     Timer,
@@ -31,6 +32,7 @@ from thence.logic.ops import (
     children,
     walk,
 )
+from thence.logic.repetition import element_of
 from thence.model.source import Span
 
 
@@ -191,6 +193,8 @@ def _word(part: Pattern) -> str | None:
             return operator
         case AnyOne():
             return "anyone"
+        case Repeat() if element_of(part) is None:
+            return "+"
     return None
 
 
