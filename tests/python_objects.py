@@ -118,7 +118,9 @@ class _Objects:
                 limit = timedelta(microseconds=pattern.limit)
                 return thence.moments.not_before(parts[0], limit, parts[1])
             case "without":
-                return thence.moments.without(parts[0], self.pattern(pattern.absent[0]), parts[1])
+                unwanted, earlier = pattern.absent
+                own = [] if earlier == pattern.parts[1] else [self.pattern(earlier)]
+                return thence.moments.without(parts[0], self.pattern(unwanted), parts[1], *own)
             case "other_than":
                 return thence.moments.other_than(*absent, *self.choice(pattern.parts[0]))
             case "immediately":

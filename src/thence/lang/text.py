@@ -227,6 +227,8 @@ def _moments(pattern: Moments, known: Columns) -> str:
             parts = [*parts, *absent]
         case "without":
             parts.insert(1, absent[0])
+            if pattern.absent[1] != pattern.parts[1]:
+                parts.append(absent[1])
         case "periodic*":
             parts.insert(1, format_duration(pattern.limit))
     return f"{pattern.operator}({', '.join(parts)})"

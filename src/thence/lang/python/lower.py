@@ -245,7 +245,8 @@ class _Lowering:
                 before = set(placed)
                 asserted = tuple(map(lower, parts))
                 unwanted = [lower(each, set(placed)) for each in absent]
-                if operator == "without":  # the first of its kind: no other one came before
+                if operator == "without" and len(absent) == 1:
+                    # What comes last is the first of its kind: no other one came before.
                     unwanted.append(lower(parts[1], before))
                 return ops.Moments(operator, asserted, tuple(unwanted), limit)
             case Whichever(parts):

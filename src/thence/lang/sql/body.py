@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
+from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.apart import differ, pairs
 from thence.lang.sql.conditions import targets
@@ -224,6 +225,9 @@ class _Writer:
         if kind in ("follows", "precedes", "both", "notfollows", "notprecedes"):
             limit = s.Literal_(node.limit, DURATION, start, end)
             return s.Apply(kind, (*parts, *absent, limit), start, start, end, depth)
+        if kind in moments.POINTS:
+            args = moments.arguments(kind, parts, absent, node.limit, node.span)
+            return s.Apply(kind, args, start, start, end, depth)
         return _chain(kind, parts, node.span)
 
     def atom(self, node: Node) -> s.Node:

@@ -10,7 +10,7 @@ from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import duration_of, end_of, start_of, token_span, unquoted
-from thence.lang.words import MOMENT_OPERATORS, NOT_YET
+from thence.lang.words import NOT_YET
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
@@ -78,6 +78,7 @@ class BuildSql(Transformer[Token, Any]):
         conditions: list[s.Node] = []
         limits: list[q.Limit] = []
         happening: q.Happening | None = None
+        policy: tuple[s.PolicyWord, ...] = ()
         end = sources[-1].end
         for part in parts:
             match part:
@@ -88,6 +89,14 @@ class BuildSql(Transformer[Token, Any]):
                     conditions += part.conditions
                 case q.Limit():
                     limits.append(part)
+                case _Using():
+                    if policy:
+                        raise SyntaxProblem(
+                            Span(part.words[0].start, part.end),
+                            "USING is said twice",
+                            "say everything in one: USING first exclusive",
+                        )
+                    policy = part.words
                 case s.Name() | q.Operation() | q.Negation() | q.Several() | q.Limited():
                     happening = part
                 case _:
@@ -98,7 +107,7 @@ class BuildSql(Transformer[Token, Any]):
         depth = _depth(inside, Span(start, end))
         return q.Select(
             items, sources, tuple(columns), happening, tuple(conditions), tuple(limits),
-            start, end, depth,
+            start, end, depth, policy,
         )  # fmt: skip
 
     def all_columns(self, parts: Parts) -> q.AllColumns:
@@ -129,6 +138,9 @@ class BuildSql(Transformer[Token, Any]):
 
     def partition(self, parts: Parts) -> _Partition:
         return _Partition(parts)
+
+    def query_using(self, parts: Parts) -> _Using:
+        return _Using(parts)
 
     def query_within(self, parts: Parts) -> q.Limit:
         return _limit(parts[0])
@@ -184,14 +196,12 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in NOT_YET | MOMENT_OPERATORS:
+        if name.lower() in NOT_YET:
             raise SyntaxProblem(
-                token_span(name),
-                f"{name.upper()} is not part of event SQL in this version",
-                "use it in a rule: a program may have both",
+                token_span(name), f"{name.upper()} is not part of event SQL in this version"
             )
         span = Span(start_of(name), end_of(parts[-1]))
-        limit = _limit(args.pop()) if isinstance(args[-1], Token) else None
+        limit = _number_or_limit(name, args, span)
         depth = _depth(_without_limits(args), span)
         return q.Operation(
             name.lower(), tuple(args), limit, end_of(name), span.start, span.end, depth
@@ -239,12 +249,36 @@ class _Where:
         self.end = max(node.end for node in (*columns, *conditions))
 
 
+class _Using:
+    """A USING clause."""
+
+    def __init__(self, words: Parts) -> None:
+        self.words: tuple[s.PolicyWord, ...] = tuple(words)
+        self.end = self.words[-1].end
+
+
 def _name(token: Token) -> s.Name:
     return s.Name(unquoted(token), start_of(token), end_of(token))
 
 
 def _limit(token: Token) -> q.Limit:
     return q.Limit(duration_of(token), start_of(token), end_of(token))
+
+
+def _number_or_limit(name: Token, args: Parts, span: Span) -> q.Limit | None:
+    """What is no event among an operator's arguments, taken out of them: a duration, which comes
+    last (in ``PERIODIC*``, second), or the number of ``ANY``, which comes first."""
+    if name.lower() == "any":
+        number = args[0]
+        if not (isinstance(number, Token) and number.type == "INT"):
+            raise SyntaxProblem(
+                span, "ANY needs to know how many", "write ANY(2, a, b, c) for two of the three"
+            )
+        args.pop(0)
+        # Whatever is too long for a number of events is too large in any case.
+        return q.Limit(int(number[:9]), start_of(number), end_of(number))
+    place = 1 if name.lower() == "periodic*" and len(args) > 1 else len(args) - 1
+    return _limit(args.pop(place)) if isinstance(args[place], Token) else None
 
 
 def _depth(inside: Parts, span: Span) -> int:

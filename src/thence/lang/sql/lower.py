@@ -13,7 +13,7 @@ from thence.lang import syntax as s
 from thence.lang.problem import check_depth
 from thence.lang.report import Report, did_you_mean
 from thence.lang.sql import syntax as q
-from thence.lang.sql.body import body
+from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
 from thence.lang.sql.names import Alias, Names
 from thence.lang.sql.refusal import Refused
@@ -92,7 +92,7 @@ class _Lowering:
         terms, items = self.rule_of(select, streams, named=self.first)
         rule = s.RuleDecl(
             create.name, terms, items, create.name_start, create.name_end, create.name_end,
-            create.end,
+            create.end, select.policy,
         )  # fmt: skip
         return [*self.inner, rule]
 
@@ -122,7 +122,9 @@ class _Lowering:
         self.columns[event] = self.names
         head_end = min(select.end, select.start + len("SELECT"))
         self.inner.append(
-            s.RuleDecl(event, terms, items, select.start, head_end, head_end, select.end)
+            s.RuleDecl(
+                event, terms, items, select.start, head_end, head_end, select.end, select.policy
+            )
         )
         return event
 
@@ -135,6 +137,7 @@ class _Lowering:
         names = Names(aliases, _partition(select, aliases))
         found = body(select, names)
         columns = selected(select, found)
+        _check_policy(select, found)
         self.names = column_names(columns)
         terms = tuple(
             _term(column, name, named) for column, name in zip(columns, self.names, strict=True)
@@ -189,6 +192,19 @@ def _partition(select: q.Select, aliases: Mapping[str, Alias]) -> frozenset[str]
                     ),
                 )
     return frozenset(column.text for column in select.partition)
+
+
+def _check_policy(select: q.Select, found: Body) -> None:
+    """A policy chooses among the events of aliases that occur in every match."""
+    for word in select.policy:
+        for label in word.labels:
+            alias = found.names.alias(s.Name(label, word.start, word.end))
+            if alias.name not in found.certain:
+                raise Refused(
+                    s.span_of(word),
+                    f"the policy chooses '{label}', which does not occur in every match",
+                    "choose an alias that always occurs",
+                )
 
 
 def _term(column: Column, name: str, named: bool) -> s.Term:

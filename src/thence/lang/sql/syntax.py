@@ -22,7 +22,10 @@ class Limit(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """``FOLLOWS(a, b, '1 min')`` or ``a seq b``: an operator, spelled small, and its operands."""
+    """``FOLLOWS(a, b, '1 min')`` or ``a seq b``: an operator, spelled small, and its operands.
+
+    ``limit`` is its duration; that of ``ANY(2, a, b, c)`` is the number.
+    """
 
     name: str
     parts: tuple[Happening, ...]
@@ -84,7 +87,7 @@ class SourceItem(NamedTuple):
 
 
 class Select(NamedTuple):
-    """``SELECT … FROM … PARTITION BY … EVENT … WHERE … WITHIN …``.
+    """``SELECT … FROM … PARTITION BY … EVENT … USING … WHERE … WITHIN …``.
 
     ``partition`` also holds the columns of ``WHERE [id]``.
     """
@@ -98,6 +101,7 @@ class Select(NamedTuple):
     start: int
     end: int
     depth: int
+    policy: tuple[s.PolicyWord, ...] = ()
 
 
 class Named(NamedTuple):
