@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from oracle_patterns import Event, History, Interval, Scope, bare, occurrences, walk_asserted
+from oracle_patterns import Event, History, Interval, Scope, identity, occurrences
 from oracle_policies import chosen_by
 from oracle_values import canonical, order
 
-from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, variables
-from thence.logic.ops import Atom, LogicProgram, Pattern, Rule, Where, While, walk
+from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var
+from thence.logic.ops import Atom, LogicProgram, Pattern, Rule, While, walk
 from thence.logic.policy import Policy
 
 Row = tuple[tuple[Any, ...], int, int]
@@ -162,21 +162,3 @@ def names_read(expr: Expr | None) -> set[str]:
         case Call(_, args):
             return set().union(*(names_read(arg) for arg in args))
     return set()
-
-
-def identity(pattern: Pattern, chosen: Pattern, inner: Scope, outer: Scope) -> tuple[Any, ...]:
-    """What tells collected events of one interval apart: the attributes of a simple event, the
-    variables of a compound one (null where the branch taken leaves one unbound)."""
-    if isinstance(bare(pattern), Atom):
-        return bare(chosen).event.values
-    names = dict.fromkeys(own_variables(pattern, outer))
-    return tuple(inner.variables.get(name) for name in names)
-
-
-def own_variables(pattern: Pattern, outer: Scope) -> Iterator[str]:
-    """The variables that a pattern binds, by arguments or by definitions, in order."""
-    for node in walk_asserted(pattern):
-        if isinstance(node, Atom):
-            yield from (term.name for _, term in node.args if isinstance(term, Var))
-        elif isinstance(node, Where):
-            yield from sorted(variables(node.condition) - outer.variables.keys())

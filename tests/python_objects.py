@@ -100,12 +100,20 @@ class _Objects:
                 return getattr(self.labelled[pattern.of], name)(timedelta(microseconds=duration))
             case ops.While(window, mode, inner):
                 made = thence.absent if mode == "not" else thence.collect
-                return made(lower(inner)).inside(self.labelled[window])
+                if not pattern.over:
+                    return made(lower(inner)).inside(self.labelled[window])
+                reach = None if pattern.reach is None else timedelta(microseconds=pattern.reach)
+                return thence.collect(lower(inner)).over(
+                    self.labelled[window], reach, rows=pattern.rows
+                )
             case ops.SemanticWindow(name, left, right, limit):
                 sides = lower(left), lower(right)
                 return getattr(thence, name)(*sides, timedelta(microseconds=limit))
             case ops.Moments():
                 return self.moments(pattern)
+            case ops.Ticks(inner, period, reach):
+                durations = (timedelta(microseconds=each) for each in (period, reach))
+                return thence.ticks(lower(inner), *durations)
             case ops.AnyOne(parts):
                 return thence.anyone(*map(lower, parts))
         raise AssertionError(f"no objects are made of {pattern}")

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         notprecedes,
         precedes,
         sequence,
+        ticks,
         var,
     )
     from thence.program import Program, build, check, compile, load
@@ -97,6 +98,7 @@ __all__ = [
     "notprecedes",
     "precedes",
     "sequence",
+    "ticks",
     "var",
 ]
 
@@ -104,7 +106,7 @@ __all__ = [
 _PYTHON = (
     "Attribute", "Definition", "Event", "Pattern", "Value", "absent", "all_of", "any_of", "anyone",
     "at", "both", "collect", "derived", "event", "fn", "follows", "moments", "notfollows",
-    "notprecedes", "precedes", "sequence", "var",
+    "notprecedes", "precedes", "sequence", "ticks", "var",
 )  # fmt: skip
 
 # These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.

@@ -22,6 +22,7 @@ from thence.engine.prepared import Prepared
 from thence.engine.project import projected
 from thence.engine.rows import concat, take
 from thence.engine.search import holds
+from thence.engine.ticks import ticked
 from thence.engine.windows import without
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
@@ -98,6 +99,7 @@ def _matches(
         match = join(prepared, rels, limits, keep_all=keep_all or policy != UNRESTRICTED)
         if match is None:
             continue
+        match = ticked(match, horizon.before if only_judged else None, horizon.now)
         match = _judged(match, horizon, only_judged)
         for window in prepared.conjunct.windows:
             if window.mode == "absent":

@@ -12,7 +12,7 @@ import pyarrow as pa
 from thence.engine.arrays import Index
 from thence.engine.prepared import Prepared
 from thence.engine.rows import is_points
-from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted
+from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted, Tick
 from thence.logic.expr import Expr
 from thence.model.events import Events
 
@@ -56,6 +56,12 @@ class Match:
         """Some of the rows."""
         return Match(self.prepared, self.rels, len(chosen), {}, self, chosen)
 
+    def ticking(self, chosen: Index, tick: int, times: Index) -> Match:
+        """For each chosen row of this match, the same with a tick at some time."""
+        found = self.take(chosen)
+        found._times[tick] = times
+        return found
+
     def where(self, mask: npt.NDArray[np.bool_]) -> Match:
         """The rows for which a mask is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
@@ -89,6 +95,9 @@ class Match:
                 return np.minimum.reduce([self.time(part) for part in parts])  # type: ignore[no-any-return]
             case Extreme("latest", parts):
                 return np.maximum.reduce([self.time(part) for part in parts])  # type: ignore[no-any-return]
+            case Tick():
+                assert self._parent is not None and self._chosen is not None
+                return self._parent.time(node)[self._chosen]
         assert node == EPOCH
         return np.zeros(self.length, dtype=np.int64)
 

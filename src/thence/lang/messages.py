@@ -17,7 +17,7 @@ _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 _AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
 # Words of event SQL are names wherever no query stands.
-_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION"}
+_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "OF", "ROWS"}
 _BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {
     "primitive": "the declaration `primitive`",

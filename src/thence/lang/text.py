@@ -37,6 +37,7 @@ from thence.logic.ops import (
     Rule,
     SemanticWindow,
     Seq,
+    Ticks,
     Timer,
     Where,
     While,
@@ -164,6 +165,8 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
             return f"{_operand(left, known)} par {_operand(right, known)}"
         case Allen(relation, left, right):
             return f"{_operand(left, known)} {relation} {_operand(right, known)}"
+        case While(window, mode, inner) if pattern.over:
+            return f"over {_over(pattern)} of {quoted(window)}: collect {_operand(inner, known)}"
         case While(window, mode, inner):
             return f"while {quoted(window)}: {mode} {_operand(inner, known)}"
     return _operand(pattern, known)
@@ -173,6 +176,15 @@ def _limit(micros: int) -> str:
     """A duration after ``within``, where a sign must stand in quotes."""
     text = format_duration(micros)
     return f"'{text}'" if micros < 0 else text
+
+
+def _over(pattern: While) -> str:
+    """How far ``over`` looks back."""
+    reach = None if pattern.reach is None else format_duration(pattern.reach)
+    if pattern.rows is None:
+        return str(reach)
+    rows = f"{pattern.rows} {'row' if pattern.rows == 1 else 'rows'}"
+    return rows if reach is None else f"{rows} in {reach}"
 
 
 def _has_while(pattern: Pattern) -> bool:
@@ -207,6 +219,9 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return f"{operator}({sides}, {format_duration(limit)})"
         case Moments():
             return _moments(pattern, known)
+        case Ticks(inner, period, reach):
+            durations = f"{format_duration(period)}, {format_duration(reach)}"
+            return f"ticks({_suffixed(inner, known)}, {durations})"
         case AnyOne(parts):
             return f"anyone({', '.join([_suffixed(part, known) for part in parts])})"
         case Within() | Where() | Seq() | Or() | And() | Par() | Allen() | While():

@@ -21,7 +21,10 @@ RESERVED: frozenset[str] = INFIX | {
 
 WINDOW_OPERATORS: frozenset[str] = frozenset(get_args(WindowOperator))
 MOMENT_OPERATORS: frozenset[str] = frozenset(SHAPES) | {"any", "relative"}
-PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | MOMENT_OPERATORS | {"anyone"}
+PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | MOMENT_OPERATORS | {"anyone", "ticks"}
+MOST_TICKS = 100_000
+"""How many ticks one event may have."""
+
 AGGREGATES: frozenset[str] = frozenset(
     {"count", "sum", "avg", "min", "max", "first", "last", "list"}
 )

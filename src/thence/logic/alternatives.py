@@ -23,6 +23,7 @@ from thence.logic.ops import (
     Pattern,
     SemanticWindow,
     Seq,
+    Ticks,
     Where,
     While,
     Within,
@@ -82,7 +83,7 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 [alternatives(first), alternatives(last)],
                 lambda choice: {"first": choice[0], "last": choice[1]},
             )
-        case Label(_, inner) | Within(inner, _) | Where(inner, _):
+        case Label(_, inner) | Within(inner, _) | Where(inner, _) | Ticks(inner):
             inners = alternatives(inner)
             return _combined(pattern, [inners], lambda choice: {"pattern": choice[0]})
         case While():

@@ -76,6 +76,18 @@ class Extreme(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Tick(Node):
+    """A whole multiple of a period, at or after another node; every one that the bounds allow.
+
+    ``number`` keeps two of them apart.
+    """
+
+    node: int
+    period: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class AtomUse:
     """One event atom: its type, the label it has in the rule, and its two nodes."""
 
@@ -92,7 +104,8 @@ class WindowUse:
 
     ``constraints`` place the atom's nodes relative to the match's; ``bounds`` is their closure
     together with the match's own. ``links`` are columns of the atom that equal expressions over
-    the match, ``predicates`` whatever else must hold.
+    the match, ``predicates`` whatever else must hold. Where ``last`` is a number, so many count at
+    most: those that come last by (end, start, attributes).
     """
 
     atom: int
@@ -101,6 +114,7 @@ class WindowUse:
     links: tuple[tuple[str, Expr], ...]
     predicates: tuple[Expr, ...]
     bounds: Bounds
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +183,8 @@ def name_of_node(conjunct: Conjunct, node: int) -> str:
             return f"{name_of_node(conjunct, of)} {sign} {format_duration(abs(by))}"
         case Extreme(which, nodes):
             return f"{which}({', '.join(name_of_node(conjunct, n) for n in nodes)})"
+        case Tick(of, period):
+            return f"tick({name_of_node(conjunct, of)}, {format_duration(period)})"
     return "epoch"
 
 

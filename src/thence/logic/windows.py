@@ -91,7 +91,13 @@ class Windows:
             )
         return [
             WindowUse(
-                index, window.mode, tuple(constraints), tuple(links), tuple(predicates), closed
+                index,
+                window.mode,
+                tuple(constraints),
+                tuple(links),
+                tuple(predicates),
+                closed,
+                window.last,
             )
         ]
 

@@ -22,6 +22,7 @@ from thence.lang.python.functions import (
     notprecedes,
     precedes,
     sequence,
+    ticks,
 )
 from thence.lang.python.patterns import Definition, Pattern
 from thence.lang.python.values import Aggregated, Attribute, Value, var
@@ -52,5 +53,6 @@ __all__ = [
     "notprecedes",
     "precedes",
     "sequence",
+    "ticks",
     "var",
 ]

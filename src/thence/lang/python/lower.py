@@ -26,6 +26,7 @@ from thence.lang.python.patterns import (
     Related,
     Renamed,
     Shared,
+    Ticking,
     Timed,
     Whichever,
     Window,
@@ -249,6 +250,8 @@ class _Lowering:
                     # What comes last is the first of its kind: no other one came before.
                     unwanted.append(lower(parts[1], before))
                 return ops.Moments(operator, asserted, tuple(unwanted), limit)
+            case Ticking(inner, period, reach):
+                return ops.Ticks(lower(inner), period, reach)
             case Whichever(parts):
                 return ops.AnyOne(self._branches(parts, placed, shared, depth))
         raise AssertionError(f"no logic is known for {type(pattern).__name__}")
@@ -312,7 +315,13 @@ class _Lowering:
         self, inside: Inside, placed: Placed, shared: tuple[str, ...], depth: int
     ) -> ops.Pattern:
         inner = self.pattern(inside.pattern, set(placed), shared, depth)
-        return ops.While(self._label(inside.window), inside.mode, inner)
+        return ops.While(
+            self._label(inside.window),
+            inside.mode,
+            inner,
+            reach=inside.reach,
+            rows=inside.rows,
+        )
 
     def _check_layer(self, layer: Layer) -> None:
         inner: Pattern = layer

@@ -16,6 +16,7 @@ from thence.lang.python.patterns import (
     Related,
     Renamed,
     Tagged,
+    Ticking,
     Whichever,
     Window,
 )
@@ -40,4 +41,6 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
         case Between(absent=absent, first=first, last=last):
             yield from (first, last, absent)
         case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
+            yield inner
+        case Ticking(pattern=inner):
             yield inner
