@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
@@ -195,16 +195,7 @@ class _Writer:
             found = s.Labelled(
                 self.label, found, found.start, found.start, found.end, found.depth + 1
             )
-        conditions = self.conditions.get(node)
-        if not conditions:
-            return found
-        condition = conditions[0]
-        if len(conditions) > 1:
-            start, end = conditions[0].start, conditions[-1].end
-            depth = 1 + max(part.depth for part in conditions)
-            condition = s.Paren(tuple(conditions), start, end, depth)
-        depth = 1 + max(found.depth, condition.depth)
-        return s.WhereSuffix(found, condition, found.start, found.end, depth)
+        return filtered(found, self.conditions.get(node, ()))
 
     def bare(self, node: Node, window: Node | None) -> s.Node:
         start, end, kind = node.span.start, node.span.end, node.kind
@@ -231,23 +222,40 @@ class _Writer:
         return _chain(kind, parts, node.span)
 
     def atom(self, node: Node) -> s.Node:
-        start, end = node.span.start, node.span.end
-        args = tuple(
-            s.Chain(
-                (column, s.Op("infix", "=", column.start, column.end), column),
-                column.start,
-                column.end,
-                1,
-            )
-            for column in self.columns
-        )
-        event = s.Apply(self.aliases[node.alias].event, args, end, start, end, 2)
-        return s.Labelled(node.alias, event, end, start, end, 3)
+        return atom(node.alias, self.aliases[node.alias].event, self.columns, node.span)
 
     def collect(self, node: Node) -> s.Node:
         start, end = node.span.start, node.span.end
         target = self.pattern(node)
         return s.WhileItem(self.label, start, end, "collect", target, start, end, target.depth + 1)
+
+
+def atom(label: str, event: str, columns: Sequence[s.Name], span: Span) -> s.Labelled:
+    """A labelled event, with columns that are variables of the same name."""
+    start, end = span.start, span.end
+    args = tuple(
+        s.Chain(
+            (column, s.Op("infix", "=", column.start, column.end), column),
+            column.start,
+            column.end,
+            1,
+        )
+        for column in columns
+    )
+    return s.Labelled(label, s.Apply(event, args, end, start, end, 2), end, start, end, 3)
+
+
+def filtered(pattern: s.Node, conditions: Sequence[s.Node]) -> s.Node:
+    """A pattern with conditions around it, if there are any."""
+    if not conditions:
+        return pattern
+    condition = conditions[0]
+    if len(conditions) > 1:
+        start, end = conditions[0].start, conditions[-1].end
+        depth = 1 + max(part.depth for part in conditions)
+        condition = s.Paren(tuple(conditions), start, end, depth)
+    depth = 1 + max(pattern.depth, condition.depth)
+    return s.WhereSuffix(pattern, condition, pattern.start, pattern.end, depth)
 
 
 def _chain(kind: str, parts: tuple[s.Node, ...], span: Span) -> s.Node:

@@ -76,6 +76,17 @@ class AllColumns(NamedTuple):
     end: int
 
 
+class Window(NamedTuple):
+    """``[RANGE BY '5 min' SLIDE BY '1 min']``, ``[ROWS 10]``: how far back it reaches and how often
+    it moves on, in microseconds, and how many rows it holds at most."""
+
+    reach: int | None
+    slide: int | None
+    rows: int | None
+    start: int
+    end: int
+
+
 class SourceItem(NamedTuple):
     """A stream or a query in FROM, with its aliases."""
 
@@ -84,10 +95,11 @@ class SourceItem(NamedTuple):
     start: int
     end: int
     depth: int
+    window: Window | None = None
 
 
 class Select(NamedTuple):
-    """``SELECT … FROM … PARTITION BY … EVENT … USING … WHERE … WITHIN …``.
+    """``SELECT … FROM … PARTITION BY … EVENT … USING … WHERE … WITHIN … GROUP BY … HAVING …``.
 
     ``partition`` also holds the columns of ``WHERE [id]``.
     """
@@ -102,6 +114,8 @@ class Select(NamedTuple):
     end: int
     depth: int
     policy: tuple[s.PolicyWord, ...] = ()
+    group: tuple[s.Name | s.Dotted, ...] = ()
+    having: s.Node | None = None
 
 
 class Named(NamedTuple):
