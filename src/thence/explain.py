@@ -109,6 +109,8 @@ def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[s
     conjunct = rule.conjunct
     use = conjunct.atoms[window.atom]
     word = "absent" if window.mode == "absent" else "collect"
+    if window.last is not None:
+        word += f" the last {window.last}"
     kept = retentions(conjunct, compiled.needs.lengths)[window.atom]
     yield f"    {word}: {_event(use.event)}   -- {_retention(kept.micros)}"
     for name, expr in window.links:
