@@ -15,20 +15,21 @@ READY_RUN := $(VENV)/.ready-run
 INPUTS := requirements.txt pyproject.toml tools/setup tools/setup-java
 
 ORDERS := build/orders
+PYTEST := $(BIN)/python tests/in_halves.py
 CHECKED := src tests benchmarks examples
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) \
-	  | while IFS='|' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	  | while IFS='|' read -r name text; do printf '  make %-19s %s\n' "$$name" "$$text"; done
 
 run: $(READY_RUN) ## find overdue orders among 300,000 events on local Spark, and show what was found
 	@$(BIN)/python examples/orders/run.py $(ORDERS)
 
 test: lint ## lint, types and tests: what a change has to pass
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-long: lint ## the same with many thousands of generated programs and streams
-	THENCE_PROFILE=long $(BIN)/python -m pytest --timeout=7200
+	THENCE_PROFILE=long $(PYTEST) --timeout=7200
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check $(CHECKED)

@@ -35,10 +35,22 @@ class Query:
         return self.rule[: self.rule.index("(")]
 
 
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A bar between two queries: ``query`` may take ``bar`` times what ``base`` takes, no more."""
+
+    name: str
+    what: str
+    query: str
+    base: str
+    bar: float
+
+
 _Q2 = (
-    "q2(id, x.price as p1, y.price as p2) <- "
-    "(x: a(id=id) seq y: b(id=id)) within 10 s where y.price > x.price;"
+    "(id, x.price as p1, y.price as p2) <- "
+    "(x: a(id=id) seq y: b(id=id)) within 10 s where y.price > x.price"
 )
+POLICIES = ("recent", "chronicle", "exclusive")
 
 Q6_WINDOWS = {
     "200 ms": 200_000,
@@ -47,12 +59,15 @@ Q6_WINDOWS = {
     "5 s": 5_000_000,
     "10 s": 10_000_000,
 }
-Q6_BAR = 2.0  # the widest window may take so many times what the narrowest takes
+
+
+def _q6_name(window: str) -> str:
+    return f"q6_{window.replace(' ', '')}"
 
 
 def _q6(window: str) -> Query:
     return Query(
-        f"q6_{window.replace(' ', '')}",
+        _q6_name(window),
         f"a seq b seq c seq z, no key, z rare, {window}",
         f"q6() <- (a(_, _) seq b(_, _) seq c(_, _) seq z(_, _)) within {window};",
         rare=True,
@@ -67,7 +82,11 @@ QUERIES = (
         "(x: a(id=id) seq y: b(id=id) seq z: c(id=id)) within 10 s;",
         bar=0.6,
     ),
-    Query("q2", "a seq b on one id, 10 s, b.price > a.price", _Q2, bar=0.6),
+    Query("q2", "a seq b on one id, 10 s, b.price > a.price", f"q2{_Q2};", bar=0.6),
+    *(
+        Query(f"q2_{policy}", f"q2 using {policy}", f"q2_{policy}{_Q2} using {policy};")
+        for policy in POLICIES
+    ),
     Query(
         "q3",
         "a, no b of that id in the next 10 s",
@@ -88,8 +107,16 @@ QUERIES = (
         bar=3.0,
     ),
     *(_q6(window) for window in Q6_WINDOWS),
-    Query("q2_session", "q2 in 100 pushes of a session", _Q2, bar=4.0, batches=100),
+    Query("q2_session", "q2 in 100 pushes of a session", f"q2{_Q2};", bar=4.0, batches=100),
+)
+
+RATIOS = (
+    # A policy judges what the join has found, at no less than a third of the join's speed.
+    *(
+        Ratio(f"policy {policy}", f"q2 using {policy}, to q2", f"q2_{policy}", "q2", bar=3.0)
+        for policy in POLICIES
+    ),
+    Ratio("window", "q6 within 10 s, to 200 ms", _q6_name("10 s"), _q6_name("200 ms"), bar=2.0),
 )
 
 BY_NAME = {query.name: query for query in QUERIES}
-Q6_NARROWEST, Q6_WIDEST = (f"q6_{w.replace(' ', '')}" for w in ("200 ms", "10 s"))

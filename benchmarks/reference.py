@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.generate import BEGIN, RARE
-from benchmarks.queries import Q6_WINDOWS
+from benchmarks.queries import POLICIES, Q6_WINDOWS
 
 SECONDS_10 = 10_000_000
 MILLIS_200 = 200_000
@@ -84,12 +85,29 @@ def _rows_q1(events: list[Event]) -> Iterator[Row]:
             yield a.id, a.time, b.time, c.time, a.time, c.time
 
 
+def _dearer(a: Event, b: Event) -> bool:
+    """Whether q2 joins an a and a b of one id."""
+    return a.time < b.time <= a.time + SECONDS_10 and b.price > a.price
+
+
 def _rows_q2(events: list[Event]) -> Iterator[Row]:
     for group in _by_id(events):
         for a in _of(group, "a"):
             for b in _of(group, "b"):
-                if a.time < b.time <= a.time + SECONDS_10 and b.price > a.price:
+                if _dearer(a, b):
                     yield a.id, a.price, b.price, a.time, b.time
+
+
+def _rows_q2_policy(events: list[Event], policy: str) -> Iterator[Row]:
+    """Each b in turn, with the a that the policy gives it; ``free`` are those not yet used up."""
+    for group in _by_id(events):
+        free = _of(group, "a")
+        for b in _of(group, "b"):
+            fit = [a for a in free if _dearer(a, b)]
+            taken = {"recent": fit[-1:], "chronicle": fit[:1], "exclusive": fit}[policy]
+            yield from ((a.id, a.price, b.price, a.time, b.time) for a in taken)
+            if policy != "recent":
+                free = [a for a in free if a not in taken]
 
 
 def _rows_q3(events: list[Event]) -> Iterator[Row]:
@@ -136,6 +154,7 @@ _ROWS = {
     "q1": _rows_q1,
     "q2": _rows_q2,
     "q2_session": _rows_q2,
+    **{f"q2_{policy}": partial(_rows_q2_policy, policy=policy) for policy in POLICIES},
     "q3": _rows_q3,
     "q3w": _rows_q3w,
     "q5": _rows_q5,
@@ -183,8 +202,8 @@ def count(name: str, table: Any) -> int:
         # Far enough apart that no window reaches from one id into the next.
         stride = int(columns.times[-1]) + 2 * SECONDS_10
         return _count_chains(grouped, grouped.ids * stride + grouped.times, SECONDS_10)
-    if name in ("q2", "q2_session"):
-        return _count_q2(grouped)
+    if name.startswith("q2"):
+        return _count_q2(name, grouped)
     return _count_absent(grouped, int(columns.times[-1]), closed=name == "q3")
 
 
@@ -215,13 +234,35 @@ def _lags(grouped: _Columns, window: int) -> Iterator[tuple[int, Bools]]:
         yield lag, near
 
 
-def _count_q2(grouped: _Columns) -> int:
+def _count_q2(name: str, grouped: _Columns) -> int:
+    """From the places of all pairs: of a b with one a or more, ``recent`` takes one; of an a with
+    one b or more, ``exclusive`` takes the first."""
+    first, second = _pairs_q2(grouped)
+    match name:
+        case "q2_recent":
+            return len(np.unique(second))
+        case "q2_exclusive":
+            return len(np.unique(first))
+        case "q2_chronicle":
+            used: set[int] = set()
+            for place in np.lexsort((first, second)):
+                pair = {int(first[place]), int(second[place])}
+                if not pair & used:
+                    used |= pair
+            return len(used) // 2
+    return len(first)
+
+
+def _pairs_q2(grouped: _Columns) -> tuple[Ints, Ints]:
+    """The places of the a and of the b in all results of q2."""
     is_a, is_b = grouped.of("a"), grouped.of("b")
-    total = 0
+    first, second = [], []
     for lag, near in _lags(grouped, SECONDS_10):
         dearer = grouped.prices[lag:] > grouped.prices[:-lag]
-        total += int(np.count_nonzero(near & is_a[:-lag] & is_b[lag:] & dearer))
-    return total
+        places = np.flatnonzero(near & is_a[:-lag] & is_b[lag:] & dearer)
+        first.append(places)
+        second.append(places + lag)
+    return np.concatenate(first), np.concatenate(second)
 
 
 def _count_absent(grouped: _Columns, horizon: int, *, closed: bool) -> int:

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from notation import Written, parse_events
+from notation import Written, parse_events, parse_rows
 
 FOLDER = Path(__file__).parent / "cases"
-FIELDS = {"name", "doc", "program", "events", "until", "expect"}
+FIELDS = {"name", "doc", "program", "events", "tables", "until", "expect"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A program, the events it sees, and everything it derives from them."""
+    """A program, the events it sees with the rows of its tables, and everything it derives."""
 
     name: str
     program: str
@@ -44,7 +44,10 @@ def load_cases() -> list[Case]:
                 Case(
                     name=f"{path.stem}: {raw['name']}",
                     program=raw["program"],
-                    events=tuple(parse_events(raw["events"])),
+                    events=(
+                        *parse_events(raw["events"]),
+                        *parse_rows(raw.get("tables", "")),
+                    ),
                     until=parse_events(f"until @ {raw['until']}")[0].end
                     if "until" in raw
                     else None,

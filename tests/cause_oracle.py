@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lineage_oracle import groups, history_of
 from notation import Written
 from oracle import add, components
-from oracle_patterns import Chosen, Event, Label, Pattern, walk_asserted
+from oracle_patterns import Chosen, Event, Label, Pattern, walk_events
 
 from thence.lang.parser import parse_program
 from thence.model.source import Source
@@ -62,7 +62,7 @@ def parts_of(chosen: Pattern, collected: bool) -> frozenset[Part]:
     """The events chosen for the atoms of a match, with the labels that name them."""
     labels: dict[int, str] = {}
     found = set()
-    for node in walk_asserted(chosen):
+    for node in walk_events(chosen):
         if isinstance(node, Label):
             labels[id(node.pattern)] = node.name
         elif isinstance(node, Chosen):

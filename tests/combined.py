@@ -19,7 +19,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hosts import MICROSECOND, Results, arrivals, rows_of, table
+from conftest import PROFILE
+from hosts import MICROSECOND, Results, arrivals, facts_of, rows_of, table
 from notation import Written
 
 import thence
@@ -36,6 +37,7 @@ from thence.model.source import Source
 from thence.model.types import Type
 
 CLOCK = "clock"
+MOST_CUTS = 5 if PROFILE == "long" else 3
 MILLISECOND = 1000
 _NUMBERS = count()
 Schemas = Mapping[str, EventSchema]
@@ -55,6 +57,7 @@ class Combined:
         whole = LogicProgram(
             (EventSchema(CLOCK, ()), *(event for part in parts for event in part.events)),
             tuple(rule for part in parts for rule in part.rules),
+            tables=tuple(each for part in parts for each in part.tables),
         )
         return thence.compile(format_program(whole))
 
@@ -65,12 +68,20 @@ class Combined:
 
     @property
     def all_events(self) -> list[Written]:
-        """The events of all programs under their new names."""
+        """The events of all programs, and the rows of their tables, under their new names."""
         return [
             event._replace(type=f"p{i}_{event.type}")
             for i, events in enumerate(self.events)
             for event in events
         ]
+
+    @property
+    def tables(self) -> dict[str, pa.Table]:
+        """The static tables of all programs. Durations are microseconds here too."""
+        return {
+            name: pa.table({n: _parquet(c) for n, c in zip(t.column_names, t.columns, strict=True)})
+            for name, t in facts_of(self.program.tables, self.all_events).items()
+        }
 
     def separated(self, results: pa.Table) -> list[Results]:
         """One table of results by program: what each program alone would have given."""
@@ -97,11 +108,13 @@ def one_table(program: thence.Program, events: Sequence[Written]) -> pa.Table:
         own = [event for event in events if event.type == schema.name]
         part = table(schema, own)
         part = part.add_column(0, "type", pa.array([schema.name] * len(own), pa.string()))
-        for i, column in enumerate(part.columns):
-            if pa.types.is_duration(column.type):
-                part = part.set_column(i, part.schema.names[i], column.cast(pa.int64()))
-        parts.append(part)
+        names = part.column_names
+        parts.append(pa.table([_parquet(column) for column in part.columns], names=names))
     return pa.concat_tables(parts, promote_options="default").combine_chunks()
+
+
+def _parquet(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(pa.int64()) if pa.types.is_duration(column.type) else column
 
 
 # --- renaming -------------------------------------------------------------------------------------
@@ -111,19 +124,17 @@ def renamed(text: str, prefix: str) -> LogicProgram:
     """A program whose events begin with a prefix, and whose columns end with their type."""
     schemas = thence.compile(text)._compiled.schemas
     program = parse_program(Source(text))
+
+    def renew(event: EventSchema) -> EventSchema:
+        columns = [
+            Attribute(_column(schemas, event.name, a.name), a.type) for a in event.attributes
+        ]
+        return replace(event, name=_event(prefix, event.name), attributes=tuple(columns))
+
     return LogicProgram(
-        tuple(
-            replace(
-                event,
-                name=_event(prefix, event.name),
-                attributes=tuple(
-                    Attribute(_column(schemas, event.name, a.name), a.type)
-                    for a in event.attributes
-                ),
-            )
-            for event in program.events
-        ),
+        tuple(map(renew, program.events)),
         tuple(_rule(rule, schemas, prefix) for rule in program.rules),
+        tables=tuple(map(renew, program.tables)),
     )
 
 
@@ -179,20 +190,21 @@ def spark_batch(
 ) -> list[Results]:
     """Many programs as one batch job. Where no event lasts, the frame says so: it has a column
     ``time``."""
-    events = combined.all_events
+    events = [event for event in combined.all_events if not event.is_row]
     rows = one_table(combined.program, events)
     if all(event.start == event.end for event in events):
         rows = rows.drop_columns(["start"]).rename_columns({"end": "time"})
     frame = spark.createDataFrame(rows)
-    found = ts.detect(combined.program, frame, until=until, shards=shards)
+    tables = {name: spark.createDataFrame(each) for name, each in combined.tables.items()}
+    found = ts.detect(combined.program, frame, tables=tables, until=until, shards=shards)
     return combined.separated(found.toArrow())
 
 
 def parted(events: Sequence[Written], delay: int, chance: random.Random) -> list[list[Written]]:
-    """Events for three to six triggers, in an order in which none comes too late."""
+    """Events for three or more triggers, in an order in which none comes too late."""
     ordered = arrivals(events, delay, chance)
-    places = sorted(chance.randint(0, len(events)) for _ in range(chance.randint(2, 5)))
-    ends = [*places, len(events)]
+    places = sorted(chance.randint(0, len(ordered)) for _ in range(chance.randint(2, MOST_CUTS)))
+    ends = [*places, len(ordered)]
     return [ordered[a:b] for a, b in zip([0, *places], ends, strict=True)]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from command_line import EMBEDDED, Command, Done
 from hypothesis import HealthCheck, settings
 
 PROFILE = os.environ.get("THENCE_PROFILE", "dev")
@@ -22,9 +23,17 @@ settings.register_profile("dev", max_examples=150, derandomize=True, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(PROFILE)
 
+if PROFILE != "long":
+    # Java's second compiler takes more time than it saves in queries that run for seconds: with the
+    # first one alone, Spark needs half of the CPU. Processes that tests start inherit this.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
         if PROFILE != "long" and item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="takes long: set THENCE_PROFILE=long"))
 
@@ -37,3 +46,20 @@ def spark() -> Iterator[Any]:
     session = ts.session(master="local[2]", name="tests")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def thence(capfd: pytest.CaptureFixture[str]) -> Command:
+    """Run the command in this process; `thence run` without Spark, unless an engine is named."""
+    from thence.cli.main import main
+
+    def run(*arguments: object) -> Done:
+        if arguments[0] == "run" and "--engine" not in arguments:
+            arguments = (*arguments, *EMBEDDED)
+        with pytest.raises(SystemExit) as caught:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return Done(int(caught.value.code or 0), out, err)
+
+    return run

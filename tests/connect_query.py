@@ -17,6 +17,8 @@ from typing import Any
 
 import recovery_query
 
+import thence
+
 PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
 
@@ -28,6 +30,36 @@ def serve(port: str) -> None:
     print("ready", flush=True)
     sys.stdin.read()
     spark.stop()
+
+
+LOOKUP = """
+    event checkout(id string);
+    table catalogue(book string, title string);
+    lent(id, t) <- checkout(id), catalogue(id, t);
+"""
+
+
+def looked_up(spark: Any, folder: Path) -> list[list[Any]]:
+    """What a batch and a stream find in a table that travels as a file."""
+    from thence import spark as ts
+    from thence.spark import facts
+
+    facts.INSIDE = 0
+    path = str(folder / "checkouts")
+    spark.createDataFrame([("b1", 1), ("b2", 2)], "id string, time long").write.parquet(path)
+    tables = {"catalogue": spark.createDataFrame([("b2", "Emma")], "book string, title string")}
+    program, schema = thence.compile(LOOKUP), "id string, time long"
+    batch = ts.detect(program, {"checkout": spark.read.parquet(path)}, tables=tables)
+    stream = {"checkout": spark.readStream.schema(schema).parquet(path)}
+    query = (
+        ts.detect(program, stream, tables=tables)
+        .writeStream.option("checkpointLocation", str(folder / "lookups"))
+        .trigger(availableNow=True)
+        .start(str(folder / "lent"), "parquet")
+    )
+    query.awaitTermination()
+    streamed = spark.read.parquet(str(folder / "lent"))
+    return [[row["t"] for row in found.collect()] for found in (batch, streamed)]
 
 
 def query(port: str, folder: Path) -> None:
@@ -68,6 +100,7 @@ def query(port: str, folder: Path) -> None:
             "expected": len(expected),
             "batch is as expected": recovery_query.counted(batch) == expected,
             "stream is as expected": recovery_query.counted(streamed) == expected,
+            "looked up": looked_up(spark, folder),
             "progress": [asdict(read_progress(progress)) for progress in stream.recentProgress],
             "heard": list(iter(lambda: heard.get(timeout=120), None)),
         }

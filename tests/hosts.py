@@ -30,7 +30,7 @@ MICROSECOND = timedelta(microseconds=1)
 def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
     """The specification itself."""
     program = parse_program(Source(text))
-    schemas = {schema.name: schema for schema in program.events}
+    schemas = {schema.name: schema for schema in program.declared}
     given: dict[str, list[tuple[dict[str, Any], int, int]]] = {name: [] for name in schemas}
     for event in events:
         attributes = dict(zip(schemas[event.type].names, event.values, strict=True))
@@ -41,7 +41,8 @@ def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
 
 def batch(text: str, events: Sequence[Written], until: int | None) -> Results:
     """The embedded engine, everything in one go."""
-    return rows_of(thence.compile(text).run(tables(text, events), until=until))
+    program = thence.compile(text)
+    return rows_of(program.run(tables(text, events), until=until, tables=facts(text, events)))
 
 
 def micro_batches(text: str, events: Sequence[Written], until: int | None) -> Results:
@@ -63,16 +64,18 @@ def in_a_session(
     that the events alone do not lead past it.
     """
     program = thence.compile(text)
+    rows = facts(text, events)
+    events = [event for event in events if not event.is_row]
     delay = random.choice([0, 1, 2_000_000, 10_000_000])
     if until is not None and events:
         delay = max(delay, max(event.end for event in events) - until)
-    session = program.session(max_delay=delay * MICROSECOND, allow_unbounded=True)
+    session = program.session(max_delay=delay * MICROSECOND, tables=rows, allow_unbounded=True)
     found: Results = {}
     for part in cuts(arrivals(events, delay, random), random):
         collect(found, rows_of(session.push(tables(text, part))))
         if save:
             session = program.session(
-                delay * MICROSECOND, state=session.save(), allow_unbounded=True
+                delay * MICROSECOND, tables=rows, state=session.save(), allow_unbounded=True
             )
     last = session.finish() if until is None else session.advance(until)
     collect(found, rows_of(last))
@@ -94,9 +97,11 @@ HOSTS: dict[str, Host] = {
 def arrivals(events: Sequence[Written], delay: int, random: random.Random) -> list[Written]:
     """The events in an order in which none comes too late: by end, each held back a while.
 
-    An event that ends at ``e`` comes before any that ends after ``e + delay``.
+    An event that ends at ``e`` comes before any that ends after ``e + delay``. Rows of tables do
+    not arrive.
     """
-    return sorted(events, key=lambda e: (e.end + random.randint(0, delay), random.random()))
+    timed = [event for event in events if not event.is_row]
+    return sorted(timed, key=lambda e: (e.end + random.randint(0, delay), random.random()))
 
 
 def cuts(events: Sequence[Written], random: random.Random) -> list[Sequence[Written]]:
@@ -118,14 +123,32 @@ def tables(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
     }
 
 
-def table(schema: EventSchema, events: Sequence[Written]) -> pa.Table:
-    columns: dict[str, Any] = {
+def facts(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
+    """The rows of each static table, among what is given."""
+    return facts_of(parse_program(Source(text)).tables, events)
+
+
+def facts_of(schemas: Iterable[EventSchema], events: Iterable[Written]) -> dict[str, pa.Table]:
+    """The rows of some static tables."""
+    given = list(events)
+    return {
+        schema.name: pa.table(columns(schema, [row for row in given if row.type == schema.name]))
+        for schema in schemas
+    }
+
+
+def columns(schema: EventSchema, events: Sequence[Written]) -> dict[str, Any]:
+    return {
         attribute.name: pa.array([event.values[i] for event in events], attribute.type.arrow)
         for i, attribute in enumerate(schema.attributes)
     }
-    columns["start"] = pa.array([event.start for event in events], pa.int64())
-    columns["end"] = pa.array([event.end for event in events], pa.int64())
-    return pa.table(columns)
+
+
+def table(schema: EventSchema, events: Sequence[Written]) -> pa.Table:
+    columns_ = columns(schema, events)
+    columns_["start"] = pa.array([event.start for event in events], pa.int64())
+    columns_["end"] = pa.array([event.end for event in events], pa.int64())
+    return pa.table(columns_)
 
 
 def rows_of(results: Mapping[str, pa.Table]) -> Results:

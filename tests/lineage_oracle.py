@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences, counting
-from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_asserted
+from oracle import components, consequences, counting, over_repetitions
+from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_events
 from oracle_values import canonical
 
 from thence.lang.parser import parse_program
 from thence.logic.expr import Aggregate
-from thence.logic.ops import LogicProgram, Rule
+from thence.logic.ops import LogicProgram, Repeat, Rule, walk
 from thence.model.source import Source
 
 
@@ -32,14 +32,16 @@ Lineages = dict[str, dict[tuple[tuple[Any, ...], int, int], frozenset[Entry]]]
 
 def history_of(program: LogicProgram, events: Sequence[Written], until: int | None) -> History:
     """What is known before any rule has derived something."""
-    names = {schema.name: schema.names for schema in program.events}
+    names = {schema.name: schema.names for schema in program.declared}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)
     known: dict[str, set[Event]] = {name: set() for name in names}
     for event in events:
         at = Interval(event.start, event.end)
         known[event.type].add(Event(event.type, canonical(event.values), at))
-    horizon = until if until is not None else max((e.end for e in events), default=None)
+    streams = {schema.name for schema in program.events}
+    ends = [event.end for event in events if event.type in streams]
+    horizon = until if until is not None else max(ends, default=None)
     return History(known, names, horizon)
 
 
@@ -83,14 +85,21 @@ Group = tuple[Event, list[tuple[Scope, Pattern]]]
 def groups(rule: Rule, history: History) -> list[Group]:
     """The events that a rule derives, each with the matches that give it."""
     plain: dict[tuple[Any, ...], list[tuple[Scope, Pattern]]] = {}
+    repeats = any(isinstance(node, Repeat) for node in walk(rule.body))
     for scope, chosen, at in counting(rule, history):
         values = tuple(
-            None if isinstance(term.value, Aggregate) else scope.value(term.value)
+            scope.value(term.value)
+            if not isinstance(term.value, Aggregate)
+            else over_repetitions(term.value, scope)
+            if repeats
+            else None
             for term in rule.terms
         )
         plain.setdefault((at, values), []).append((scope, chosen))
     found = []
-    places = [i for i, term in enumerate(rule.terms) if not isinstance(term.value, Aggregate)]
+    places = [
+        i for i, term in enumerate(rule.terms) if repeats or not isinstance(term.value, Aggregate)
+    ]
     for event in consequences(rule, history):
         for (at, values), scopes in plain.items():
             if at == event.at and all(canonical_equal(values[i], event.values[i]) for i in places):
@@ -106,7 +115,7 @@ def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[E
     """The base events of a match: the chosen ones, or what stands behind them."""
     found: set[Entry] = set()
     labels: dict[int, str] = {}
-    for node in walk_asserted(chosen):
+    for node in walk_events(chosen):
         if isinstance(node, Label):
             labels[id(node.pattern)] = node.name
         elif isinstance(node, Chosen):

@@ -23,15 +23,25 @@ TOKEN = re.compile(
 )
 WORDS = {"null": None, "true": True, "false": False, "NaN": NAN, "inf": float("inf")}
 WORDS["-inf"] = -float("inf")
+INFINITY = float("inf")
 
 
 class Written(NamedTuple):
-    """An event as written: type, values by position, start and end in microseconds."""
+    """An event as written: type, values by position, start and end in microseconds.
+
+    A row of a table has no time: it starts after and ends before everything, as the empty interval
+    does.
+    """
 
     type: str
     values: tuple[Any, ...]
-    start: int
-    end: int
+    start: int | float
+    end: int | float
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of a table."""
+        return self.start > self.end
 
 
 def parse_events(text: str) -> list[Written]:
@@ -42,6 +52,16 @@ def parse_events(text: str) -> list[Written]:
     """
     lines = (line.split("--")[0].strip() for line in text.splitlines())
     return [_Reader(line).event() for line in lines if line]
+
+
+def parse_rows(text: str) -> list[Written]:
+    """The rows of tables, one a line, written like events without a time.
+
+    >>> parse_rows("title('b1', 'Emma')")
+    [Written(type='title', values=('b1', 'Emma'), start=inf, end=-inf)]
+    """
+    lines = (line.split("--")[0].strip() for line in text.splitlines())
+    return [_Reader(line).row() for line in lines if line]
 
 
 def parse_time(text: str) -> int:
@@ -65,6 +85,16 @@ class _Reader:
         name = self.take("word")["word"]
         values = self.items("(", ")", self.value) if self.at("(") else ()
         self.take("mark", "@")
+        return self.timed(name, values)
+
+    def row(self) -> Written:
+        name = self.take("word")["word"]
+        values = self.items("(", ")", self.value)
+        if self.tokens:
+            raise ValueError(f"a row of a table has no time: {self.line!r}")
+        return Written(name, values, INFINITY, -INFINITY)
+
+    def timed(self, name: str, values: tuple[Any, ...]) -> Written:
         if self.at("["):
             start, end = self.items("[", "]", self.time)
         else:

@@ -11,13 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from oracle_patterns import Event, History, Interval, Scope, identity, occurrences
+from oracle_patterns import (
+    Event,
+    History,
+    Interval,
+    Scope,
+    identity,
+    names_of,
+    occurrences,
+)
 from oracle_policies import chosen_by
+from oracle_repeats import greedy_only
 from oracle_values import canonical, order
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var
-from thence.logic.ops import Atom, LogicProgram, Pattern, Rule, While, walk
-from thence.logic.policy import Policy
+from thence.logic.ops import Atom, Label, LogicProgram, Pattern, Repeat, Rule, While, walk
 
 Row = tuple[tuple[Any, ...], int, int]
 
@@ -28,7 +36,7 @@ def meaning(
     until: int | None = None,
 ) -> dict[str, set[Row]]:
     """Every derived event of a program: for each name, the set of (attributes, start, end)."""
-    names = {schema.name: schema.names for schema in program.events}
+    names = {schema.name: schema.names for schema in program.declared}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)  # the first rule's names win
     known: dict[str, set[Event]] = {name: set() for name in names}
@@ -36,7 +44,8 @@ def meaning(
         for attributes, start, end in rows:
             values = tuple(canonical(attributes.get(attribute)) for attribute in names[name])
             known[name].add(Event(name, values, Interval(start, end)))
-    ends = [event.at.end for rows in known.values() for event in rows]
+    streams = [schema.name for schema in program.events]
+    ends = [event.at.end for name in streams for event in known[name]]
     history = History(known, names, until if until is not None else max(ends, default=None))
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
@@ -82,6 +91,15 @@ def consequences(rule: Rule, history: History) -> Iterator[Event]:
     """
     groups: dict[tuple[Any, ...], list[Scope]] = {}
     terms = [term.value for term in rule.terms]
+    if any(isinstance(node, Repeat) for node in walk(rule.body)):
+        # Each match is a result of its own: aggregates are over the repetitions in it.
+        for scope, _, at in counting(rule, history):
+            values = [
+                over_repetitions(term, scope) if isinstance(term, Aggregate) else scope.value(term)
+                for term in terms
+            ]
+            yield Event(rule.event, tuple(values), at)
+        return
     for scope, _, at in counting(rule, history):
         plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
         groups.setdefault((at, *plain), []).append(scope)
@@ -97,13 +115,39 @@ def counting(rule: Rule, history: History) -> list[tuple[Scope, Pattern, Interva
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
     them."""
     aggregates = any(isinstance(term.value, Aggregate) for term in rule.terms)
-    waits = aggregates or rule.policy != Policy()
+    repeats = any(isinstance(node, Repeat) for node in walk(rule.body))
+    waits = aggregates or rule.policy.chooses or repeats
+    shared, joining = names_of(rule)
     matches = []
-    for scope, chosen, at in occurrences(rule.body, Scope(history)):
+    root = Scope(history, policy=rule.policy, shared=shared, joining=joining)
+    for scope, chosen, at in occurrences(rule.body, root):
         gates = [*scope.gates, at.end] if waits else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
-    return matches if rule.policy == Policy() else chosen_by(rule.policy, matches)
+    if repeats and rule.policy.greedy:
+        matches = greedy_only(matches)
+    matches = [m for m in matches if all(m[0].value(part) is True for part in m[0].having)]
+    return chosen_by(rule.policy, matches) if rule.policy.chooses else matches
+
+
+def over_repetitions(term: Aggregate, scope: Scope) -> Any:
+    """An aggregate over the repetitions of one match, in their order."""
+    read = names_read(term.arg)
+    chains = list(scope.repeated.values())
+    for repeat, chain in scope.repeated.items():
+        own = {n.name for n in walk(repeat) if isinstance(n, Label)}
+        own |= {
+            arg.name
+            for n in walk(repeat)
+            if isinstance(n, Atom)
+            for _, arg in n.args
+            if isinstance(arg, Var) and arg.name not in scope.shared
+        }
+        if read & own:
+            chains = [chain]
+            break
+    values = [None if term.arg is None else inner.value(term.arg) for inner, _, _ in chains[0]]
+    return folded(term, values)
 
 
 def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
@@ -115,9 +159,14 @@ def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
             value = None if term.arg is None else inner.value(term.arg)
             rows.add((at, identity(pattern.pattern, chosen, inner, scope), value))
     ordered = sorted(rows, key=lambda row: (row[0], order(row[1]), order(row[2])))
+    return folded(term, [value for _, _, value in ordered])
+
+
+def folded(term: Aggregate, rows: list[Any]) -> Any:
+    """An aggregate over values in order."""
     if term.arg is None:
-        return len(ordered)
-    values = [value for _, _, value in ordered if value is not None]
+        return len(rows)
+    values = [value for value in rows if value is not None]
     if term.distinct:
         values = list(dict.fromkeys(values))
     match term.function:

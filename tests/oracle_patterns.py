@@ -23,7 +23,19 @@ from typing import Any, NamedTuple
 
 from oracle_values import equal, evaluate, instant, order
 
-from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, variables
+from thence.logic.expr import (
+    Aggregate,
+    Attr,
+    Call,
+    Const,
+    Expr,
+    Folded,
+    TimeOf,
+    Var,
+    conjuncts,
+    has_aggregate,
+    variables,
+)
 from thence.logic.ops import (
     Allen,
     And,
@@ -32,20 +44,38 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
     Pattern,
     Ref,
+    Repeat,
+    Rule,
     SemanticWindow,
     Seq,
     Ticks,
     Timer,
+    Until,
     Where,
     While,
     Within,
     children,
 )
+from thence.logic.policy import UNRESTRICTED, Policy
+
+
+@dataclass(frozen=True)
+class Known(Expr):
+    """A value that has been looked up already."""
+
+    value: Any
+
+
+def reads_previous(expr: Expr) -> bool:
+    return isinstance(expr, Call) and (
+        expr.function == "prev" or any(reads_previous(arg) for arg in expr.args)
+    )
 
 
 class Interval(NamedTuple):
@@ -53,6 +83,10 @@ class Interval(NamedTuple):
 
     start: int
     end: int
+
+
+ALWAYS = Interval(float("inf"), -float("inf"))
+"""The interval of a fact: it is inside nothing, and adds nothing to an interval that it joins."""
 
 
 class Event(NamedTuple):
@@ -97,10 +131,18 @@ class Nth(Pattern):
     number: int
 
 
+@dataclass(frozen=True, eq=False)
+class Repeated(Pattern):
+    """A repetition, and what is chosen for each time."""
+
+    repeat: Repeat
+    parts: tuple[Pattern, ...]
+
+
 def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
     """The children of a pattern that must occur: not what is absent, nor what is collected."""
     match pattern:
-        case While():
+        case While() | Repeated() | NoFact():
             return ()
         case Not(_, first, last):
             return (first, last)
@@ -128,6 +170,8 @@ def with_asserted(pattern: Pattern, parts: tuple[Pattern, ...]) -> Pattern:
             return replace(pattern, first=parts[0], last=parts[1])
         case Label() | Within() | Where():
             return replace(pattern, pattern=parts[0])
+        case Until():
+            return replace(pattern, pattern=parts[0], closing=parts[1])
     return pattern
 
 
@@ -137,6 +181,10 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
         case Atom():
             for event in history.events[pattern.event]:
                 yield Chosen(pattern, event)
+        case Repeat(inner, least):
+            for chain in chains(sorted_choices(inner, history)):
+                if chain or least == 0:
+                    yield Repeated(pattern, chain)
         case Or(parts):
             for part in parts:
                 yield from choices(part, history)
@@ -151,6 +199,20 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
         case _:
             for parts in product(*(choices(part, history) for part in asserted(pattern))):
                 yield with_asserted(pattern, parts)
+
+
+def sorted_choices(pattern: Pattern, history: History) -> list[Pattern]:
+    return sorted(choices(pattern, history), key=lambda chosen: bare(chosen).event.at)
+
+
+def chains(events: list[Pattern]) -> Iterator[tuple[Pattern, ...]]:
+    """Every row of events in which each starts after the one before has ended, none included."""
+    yield ()
+    for number, chosen in enumerate(events):
+        end = bare(chosen).event.at.end
+        rest = [other for other in events[number + 1 :] if bare(other).event.at.start > end]
+        for chain in chains(rest):
+            yield (chosen, *chain)
 
 
 # --- 2. bind --------------------------------------------------------------------------------------
@@ -169,10 +231,33 @@ class Scope:
     labels: dict[str, tuple[Pattern, Scope]] = field(default_factory=dict)
     definitions: list[Expr] = field(default_factory=list)
     gates: list[int] = field(default_factory=list)
+    policy: Policy = UNRESTRICTED
+    shared: frozenset[str] = frozenset()
+    """The variables that have one value for all repetitions."""
+    joining: frozenset[str] = frozenset()
+    """The variables that several parts of the rule have."""
+    previous: Scope | None = None
+    repeated: dict[Repeat, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
+    having: list[Expr] = field(default_factory=list)
     collected: dict[While, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
 
     def value(self, expr: Expr) -> Any:
-        return evaluate(expr, self._leaf)
+        return evaluate(self._without_previous(expr), self._leaf)
+
+    def _without_previous(self, expr: Expr) -> Expr:
+        """An expression with what it reads of the repetition before already looked up."""
+        match expr:
+            case Call("prev", (inner,)):
+                assert self.previous is not None
+                return Known(self.previous.value(inner))
+            case Call(_, args):
+                return replace(expr, args=tuple(self._without_previous(arg) for arg in args))
+        return expr
+
+    def fold(self, aggregate: Aggregate) -> Any:
+        from oracle import over_repetitions
+
+        return over_repetitions(aggregate, self)
 
     def place(self, label: str) -> Interval | None:
         pattern, home = self.labels[label]
@@ -180,6 +265,10 @@ class Scope:
 
     def _leaf(self, expr: Expr) -> Any:
         match expr:
+            case Known(value):
+                return value
+            case Folded(aggregate):
+                return self.fold(aggregate)
             case Var(name):
                 return self.variables[name]
             case TimeOf(label, which):
@@ -193,7 +282,17 @@ class Scope:
 
 def bind(chosen: Pattern, outer: Scope) -> Scope | None:
     """The scope that the choices give inside another one; None if they disagree."""
-    scope = Scope(outer.history, dict(outer.variables), dict(outer.labels))
+    scope = replace(
+        outer,
+        variables=dict(outer.variables),
+        labels=dict(outer.labels),
+        definitions=[],
+        gates=[],
+        repeated={},
+        having=[],
+        collected={},
+        previous=None,
+    )
     nodes = list(walk_asserted(chosen))
     named = {id(bare(node.pattern)): node.name for node in nodes if isinstance(node, Label)}
     bound_by: dict[str, tuple[Any, str]] = {}
@@ -211,6 +310,16 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
                     bound_by[term.name] = origin
         elif isinstance(node, Label):
             scope.labels.setdefault(node.name, (node.pattern, scope))
+        elif isinstance(node, Repeated):
+            for part in node.parts:
+                event, atom = bare(part).event, bare(part).atom
+                for name, term in atom.args:
+                    if isinstance(term, Var) and term.name in scope.shared:
+                        value = scope.history.attribute(event, name)
+                        if term.name in scope.variables:
+                            if equal(scope.variables[term.name], value) is not True:
+                                return None
+                        scope.variables[term.name] = value
     conditions = [c for node in nodes if isinstance(node, Where) for c in conjuncts(node.condition)]
     while any(define(condition, scope) for condition in conditions):
         pass
@@ -233,6 +342,15 @@ def walk_asserted(pattern: Pattern) -> Iterator[Pattern]:
     yield pattern
     for part in asserted(pattern):
         yield from walk_asserted(part)
+
+
+def walk_events(pattern: Pattern) -> Iterator[Pattern]:
+    """The same, and what is chosen for each repetition."""
+    for node in walk_asserted(pattern):
+        yield node
+        if isinstance(node, Repeated):
+            for part in node.parts:
+                yield from walk_events(part)
 
 
 def the_event(pattern: Pattern) -> Event | None:
@@ -279,9 +397,23 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             return scope.place(label)
         case Where(inner, condition):
             for part in conjuncts(condition):
-                if part not in scope.definitions and scope.value(part) is not True:
+                if has_aggregate(part):
+                    scope.having.append(part)
+                elif reads_previous(part) and scope.previous is None:
+                    continue
+                elif part not in scope.definitions and scope.value(part) is not True:
                     return None
             return interval(inner, scope)
+        case Repeated():
+            return repetition(pattern, scope)
+        case Until(inner, closing):
+            whole = sequence([inner, closing], scope)
+            at1, at2 = interval(inner, scope), interval(closing, scope)
+            if whole is None:
+                return None
+            scope.gates.append(at2.start)
+            alike = occurrences(unchosen(closing), alone(scope))
+            return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):
             at = interval(inner, scope)
             return at if at is not None and at.end - at.start <= limit else None
@@ -291,14 +423,13 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
         case Timer(of):
             return timer(pattern, scope.place(of), scope)
         case Seq(parts):
-            ats = [interval(part, scope) for part in parts]
-            if None in ats or not all(a.end < b.start for a, b in pairwise(ats)):
-                return None
-            return span(ats)
+            return sequence(list(parts), scope)
         case And(parts):
             if not all(judged(part, scope) for part in parts if isinstance(part, While)):
                 return None
             return span([interval(part, scope) for part in parts if not isinstance(part, While)])
+        case NoFact(inner):
+            return None if any(occurrences(inner, scope)) else ALWAYS
         case Par(left, right):
             at1, at2 = interval(left, scope), interval(right, scope)
             if at1 is None or at2 is None:
@@ -335,6 +466,119 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             time = moment(pattern, scope)
             return None if time is None else Interval(time, time)
     raise AssertionError(pattern)
+
+
+def sequence(parts: list[Pattern], scope: Scope) -> Interval | None:
+    """One after another; where the policy is strict, with nothing of either's kind between."""
+    flat = [inner for part in parts for inner in flattened(part)]
+    present = [p for p in flat if not (isinstance(p, Repeated) and not p.parts)]
+    empty = [p for p in flat if isinstance(p, Repeated) and not p.parts]
+    if any(repetition(part, scope, may_be_empty=True) is None for part in empty):
+        return None
+    ats = [interval(part, scope) for part in present]
+    if None in ats or not all(a.end < b.start for a, b in pairwise(ats)):
+        return None
+    if scope.policy.strict:
+        for (one, a), (other, b) in pairwise(zip(present, ats, strict=True)):
+            scope.gates.append(b.start)
+            for part in (one, other):
+                if between(kind(part, scope), a.end, b.start, scope):
+                    return None
+    return span(ats)
+
+
+def flattened(pattern: Pattern) -> list[Pattern]:
+    if isinstance(pattern, Seq):
+        return [inner for part in pattern.parts for inner in flattened(part)]
+    return [pattern]
+
+
+def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> Interval | None:
+    """From the first to the last, if each fulfils its conditions and follows the one before."""
+    repeat, most = pattern.repeat, pattern.repeat.most
+    size = len(pattern.parts)
+    if not scope.policy.greedy and (size < repeat.least or (most is not None and size > most)):
+        return None
+    found: list[tuple[Scope, Pattern, Interval]] = []
+    for part in pattern.parts:
+        inner = bind(part, scope)
+        if inner is None:
+            return None
+        inner = replace(inner, previous=found[-1][0] if found else None)
+        at = interval(part, inner)
+        if at is None:
+            return None
+        if found and scope.policy.strict:
+            if between(kind(part, scope), found[-1][2].end, at.start, scope):
+                return None
+        found.append((inner, part, at))
+    scope.repeated[repeat] = found
+    if not found:
+        return Interval(0, 0) if may_be_empty else None
+    return span([at for _, _, at in found])
+
+
+def kind(pattern: Pattern, scope: Scope) -> Atom | None:
+    """The atom for all events of a part's kind: with its constants, and with those of its
+    variables that other parts have too."""
+    if isinstance(pattern, Repeated):
+        pattern = pattern.parts[0]
+    pattern = bare(pattern)
+    if not isinstance(pattern, Chosen):
+        return None
+    args = [
+        (name, term)
+        for name, term in pattern.atom.args
+        if isinstance(term, Const) or (isinstance(term, Var) and term.name in scope.joining)
+    ]
+    return Atom(pattern.atom.event, tuple(args))
+
+
+def between(atom: Atom | None, start: int, end: int, scope: Scope) -> bool:
+    """Whether an event lies strictly between two times."""
+    if atom is None:
+        return False
+    return any(inside(at, start, end) for _, _, at in occurrences(atom, scope))
+
+
+def alone(scope: Scope) -> Scope:
+    """A scope that knows only the variables that several parts of the rule have."""
+    known = {name: value for name, value in scope.variables.items() if name in scope.joining}
+    return replace(scope, variables=known)
+
+
+def unchosen(pattern: Pattern) -> Pattern:
+    """The pattern of which events were chosen."""
+    if isinstance(pattern, Chosen):
+        return pattern.atom
+    return with_asserted(pattern, tuple(unchosen(part) for part in asserted(pattern)))
+
+
+def names_of(rule: Rule) -> tuple[frozenset[str], frozenset[str]]:
+    """The variables that have one value for all repetitions, and those that several atoms have."""
+    inside_of: list[set[str]] = []
+    outside: set[str] = set()
+    everywhere: list[str] = []
+
+    def visit(pattern: Pattern, own: set[str] | None) -> None:
+        if isinstance(pattern, Repeat) and own is None:
+            own = set()
+            inside_of.append(own)
+        if isinstance(pattern, Atom):
+            names = {term.name for _, term in pattern.args if isinstance(term, Var)}
+            everywhere.extend(names)
+            (outside if own is None else own).update(names)
+        for part in children(pattern):
+            visit(part, own)
+
+    visit(rule.body, None)
+    for term in rule.terms:
+        if isinstance(term.value, Expr):
+            outside |= variables(term.value)
+    repeated = [name for own in inside_of for name in own]
+    shared = {name for name in repeated if name in outside or repeated.count(name) > 1}
+    joining = shared | {name for name in everywhere if everywhere.count(name) > 1}
+    return frozenset(shared), frozenset(joining)
 
 
 def span(ats: list[Interval | None]) -> Interval | None:

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from oracle_patterns import Chosen, Event, Interval, Scope, asserted
+from oracle_patterns import ALWAYS, Chosen, Event, Interval, Repeated, Scope, asserted, bare
 from oracle_values import order
 
-from thence.logic.ops import Label, Pattern, Ref, Timer, While
+from thence.logic.ops import Label, Pattern, Ref, Timer, Where, While, Within
 from thence.logic.policy import Policy
 
 Match = tuple[Scope, Pattern, Interval]
@@ -67,12 +67,21 @@ def left_open(policy: Policy, match: Match) -> tuple[Any, ...]:
 def preference(policy: Policy, match: Match) -> list[Any]:
     """Least for the match to take, the first parts of the pattern deciding first."""
     found: list[Any] = []
-    for label, event in components(match):
-        if policy.choice_of(label) == "first":
-            found.append(in_order(event))
-        elif policy.choice_of(label) == "last":
-            found.append(Backwards(in_order(event)))
+    for number, (label, event, part) in enumerate(placed_components(match)):
+        choice = policy.choice_of(label)
+        if choice != "all":
+            # All repetitions of one part have one place, so that more of them come first.
+            place = place_of(match, part, number)
+            found.append(
+                (place, in_order(event) if choice == "first" else Backwards(in_order(event)))
+            )
     return found
+
+
+def place_of(match: Match, part: Pattern, number: int) -> int:
+    """Which part of the pattern an event was chosen for, by number; each repetition is one part."""
+    parts = [other for _, _, other in placed_components(match)][: number + 1]
+    return len(dict.fromkeys(id(other) for other in parts))
 
 
 def in_order(event: Event) -> tuple[Any, ...]:
@@ -97,17 +106,31 @@ class Backwards:
 
 
 def components(match: Match) -> list[tuple[str | None, Event]]:
-    """The events of a match with their labels, each label once, in the order of the text."""
+    """The events of a match with their labels, each label once, in the order of the text. Facts are
+    none: a policy has no say in them."""
+    return [(label, event) for label, event, _ in placed_components(match)]
+
+
+def placed_components(match: Match) -> list[tuple[str | None, Event, Pattern]]:
+    """The same, each with the part of the pattern that it was chosen for."""
     scope, chosen, _ = match
-    return list(_components(chosen, None, scope, set()))
+    found = _components(chosen, None, scope, set())
+    return [component for component in found if component[1].at != ALWAYS]
 
 
 def _components(
     pattern: Pattern, label: str | None, scope: Scope, seen: set[str]
-) -> Iterator[tuple[str | None, Event]]:
+) -> Iterator[tuple[str | None, Event, Pattern]]:
     match pattern:
         case Chosen(_, event):
-            yield label, event
+            yield label, event, pattern
+        case Repeated(repeat, parts):
+            inner = repeat.pattern
+            while isinstance(inner, (Where, Within)):
+                inner = inner.pattern
+            named = inner.name if isinstance(inner, Label) else None
+            for part in parts:
+                yield named, bare(part).event, pattern
         case Label(name):
             if name not in seen:
                 seen.add(name)

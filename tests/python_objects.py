@@ -37,10 +37,14 @@ def definitions(program: ops.LogicProgram) -> list[Any]:
         )
         for schema in program.events
     }
+    types |= {
+        schema.name: thence.table(schema.name, {a.name: str(a.type) for a in schema.attributes})
+        for schema in program.tables
+    }
     for rule in program.rules:
         if rule.event not in types:
             types[rule.event] = thence.derived(rule.event, *(term.name for term in rule.terms))
-    declared = [types[schema.name] for schema in program.events]
+    declared = [types[schema.name] for schema in program.declared]
     return [*declared, *(_Objects(types).definition(rule) for rule in program.rules)]
 
 
@@ -93,6 +97,10 @@ class _Objects:
                 return lower(inner).within(timedelta(microseconds=limit))
             case ops.Where(inner, condition):
                 return lower(inner).where(self.value(condition))
+            case ops.Repeat(inner, least, most):
+                return lower(inner).times(least, most)
+            case ops.Until(inner, closing):
+                return lower(inner).until(lower(closing))
             case ops.At(time):
                 return thence.at(format_timestamp(time))
             case ops.Timer():
@@ -106,6 +114,8 @@ class _Objects:
                 return thence.collect(lower(inner)).over(
                     self.labelled[window], reach, rows=pattern.rows
                 )
+            case ops.NoFact(inner):
+                return thence.absent(lower(inner))
             case ops.SemanticWindow(name, left, right, limit):
                 sides = lower(left), lower(right)
                 return getattr(thence, name)(*sides, timedelta(microseconds=limit))
@@ -170,6 +180,8 @@ class _Objects:
                 return self.labelled[label][name]
             case e.TimeOf(label, which):
                 return getattr(self.labelled[label], which)
+            case e.Folded(aggregate):
+                return self.term(aggregate)
             case e.Call("is_null", (arg,)):
                 return self.value(arg).is_null()
             case e.Call("in", (arg, *choices)):
@@ -190,7 +202,7 @@ class _Objects:
 
 def in_order(program: ops.LogicProgram) -> ops.LogicProgram:
     """A program in which the arguments of each event stand in the order of its attributes."""
-    columns = {schema.name: schema.names for schema in program.events}
+    columns = {schema.name: schema.names for schema in program.declared}
     for rule in program.rules:
         columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hosts import table
+from hosts import facts_of, table
 from notation import Written
 
 import thence
@@ -28,6 +28,7 @@ from thence.results import as_table
 from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
 from thence.spark.chain import Chain, Hop, make_chain
 from thence.spark.evaluate import Evaluate
+from thence.spark.facts import given_tables, shipped
 from thence.spark.frames import Wanted, _shape
 from thence.spark.layout import Layout
 from thence.spark.pack import Pack
@@ -111,6 +112,8 @@ def batch_results(
     compiled = program._compiled
     names = emit or program._emitted(None)
     part = compiled.part(needed_stages(compiled, names), names)
+    tables = given_tables(program, part, facts_of(program.tables, events), lineage)
+    events = [event for event in events if not event.is_row]
     instants = _given_as_instants(program, events, chance)
     declared = {s.name: s.longest for s in program.events if s.longest is not None}
     pieces = cut(compiled, names, declared | dict.fromkeys(instants, 0), slices=True)
@@ -129,7 +132,8 @@ def batch_results(
         blocks.append(to_batch(always))
     blocks = [_with_columns(batch, context) for batch in blocks]
     for hop in chain.hops:
-        task_of = Evaluate(chain, hop.number, _Kept())  # type: ignore[arg-type]
+        facts = shipped(tables, hop.part.tables, None)
+        task_of = Evaluate(chain, hop.number, _Kept(), facts)  # type: ignore[arg-type]
         parts = _shuffled(blocks, len(hop.places), chance)
         blocks = [found for part in parts for found in task_of(part)]
     return _tables(program, names, blocks, lineage)
@@ -266,6 +270,7 @@ class Stream:
     late: bool = False
     allow_unbounded: bool = True
     tick: int = MILLISECOND
+    rows_of_tables: Sequence[Written] = ()
 
     watermark: int = field(default=0, init=False)
     late_count: int = field(default=0, init=False)
@@ -284,6 +289,8 @@ class Stream:
         shards = self.shards or self.chance.choice([1, 2, 3, 5])
         self.chain = stream_chain(compiled, needs, self.names, shards, self.lineage, self.late)
         self.handles = [_Handle() for _ in self.chain.hops]
+        given = facts_of(self.program.tables, self.rows_of_tables)
+        self.tables = given_tables(self.program, part, given, self.lineage)
 
     @property
     def horizon(self) -> int:
@@ -314,7 +321,8 @@ class Stream:
     def _through(self, blocks: list[Block]) -> dict[str, pa.Table]:
         """Blocks through every hop, to what they give."""
         for hop, handle in zip(self.chain.hops, self.handles, strict=True):
-            blocks = self._worked(ShardWork(self.chain, hop.number), handle, blocks)
+            facts = shipped(self.tables, hop.part.tables, None)
+            blocks = self._worked(ShardWork(self.chain, hop.number, facts), handle, blocks)
         self.state_rows = 0
         for block in blocks:
             if block.hop == MEASURE and block.event == "late":
@@ -337,7 +345,7 @@ class Stream:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("thence.spark.processor.horizon_of", lambda _: self.horizon)
             for partition in range(self.partitions):
-                task = ShardWork(work.chain, work.number)
+                task = ShardWork(work.chain, work.number, work.facts)
                 task.begin(handle, handle)
                 for handle.place, given in places.items():
                     if partition_of(handle.place, self.partitions) == partition:

@@ -101,6 +101,7 @@ class Writer(PatternWriter):
     def program(self) -> str:
         kinds = [self.rule, self.rule, self.rule, self.aggregating, self.aggregating]
         kinds += [self.recursive, self.recursive, self.mutual, self.clock]
+        kinds += [self.repeating]
         rules = [self.choose(kinds)() for _ in range(self.upto(3, 1))]
         declared = [
             f"event {name}({', '.join(f'{c} {t}' for c, t in columns)});"
@@ -176,6 +177,48 @@ class Writer(PatternWriter):
         rows = f"{self.upto(3, 1)} rows"
         duration = self.duration(1)
         return self.choose([duration, rows, f"{rows} in {duration}"])
+
+    def repeating(self) -> str:
+        """A sequence with a repetition in it, aggregates over it, and perhaps a policy."""
+        self.budget = 4
+        again = self.labelled_atom(["a", "b", "c", "a"])
+        (label,) = again.labels
+        times = self.choose(["+", "{2}", "{1,2}", "{2,}", "+"])
+        places = self.choose(["both", "both", "left", "right", "none"])
+        left = [self.atom()] if places in ("both", "left") else []
+        right = [self.atom()] if places in ("both", "right") else []
+        if places == "both" and self.chance(20):
+            times = "*"
+        around = Piece("").joined("", *left, *right)
+        parts = [*(p.text for p in left), again.text + times, *(p.text for p in right)]
+        text = " seq ".join(parts)
+        if right and self.chance(20):
+            text = f"({' seq '.join(parts[:-1])}) until {parts[-1]}"
+        conditions = []
+        numbers = [f"{label}.{c}" for c, t in again.labels[label] if t in ("int", "float")]
+        if numbers and self.chance(40):
+            value = self.choose(numbers)
+            conditions.append(f"{value} {self.choose(['>=', '<', '!='])} prev({value})")
+        if self.chance(20):
+            conditions.append(f"count({label}) {self.choose(['>', '<='])} {self.upto(2, 1)}")
+        if numbers and self.chance(20):
+            conditions.append(f"{self.choose(numbers)} > 0")
+        text = f"({text}) within {self.duration(3)}" if self.chance(60) else text
+        text += f" where {' and '.join(conditions)}" if conditions else ""
+        own = Piece("", {}, again.labels)
+        terms = [self.choose([*self.terms(around), ("7", "int")])]
+        terms += [self.choose(self.aggregates(own, Piece(""))) for _ in range(self.upto(2))]
+        words = [self.choose(["", "greedy", "strict", "first", "chronicle", "last", "recent"])]
+        if words[0] in ("greedy", "") and places in ("both", "right") and self.chance(50):
+            words.append("greedy strict" if times != "*" else "")
+        if words[0] == "greedy" and places not in ("both", "right"):
+            words = []
+        if "strict" in words and times == "*":
+            words = []
+        policy = " ".join(dict.fromkeys(" ".join(words).split()))
+        return self.head(
+            self.fresh("r"), terms, Piece(text + (f" using {policy}" if policy else ""))
+        )
 
     def policy(self, body: Piece) -> str:
         """Perhaps a policy: a context, or how to choose and what is used up."""

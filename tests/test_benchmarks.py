@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import growth, measure, reference
+from benchmarks import growth, measure, reference, run
 from benchmarks.generate import RARE, TYPES, w1
-from benchmarks.queries import BY_NAME, QUERIES, Query
+from benchmarks.queries import BY_NAME, QUERIES, RATIOS, Query
 
 
 def test_events_are_a_millisecond_apart() -> None:
@@ -47,6 +47,22 @@ def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = measure.wrong(BY_NAME["q2"])
     assert problem is not None
     assert problem.startswith("q2: 0 results instead of")
+
+
+def samples(*cpu: float) -> list[measure.Sample]:
+    return [measure.Sample(seconds, 0.0, seconds) for seconds in cpu]
+
+
+@pytest.mark.parametrize(("seconds", "held"), [(6.0, True), (6.1, False)])
+def test_a_policy_may_take_three_times_what_the_sequence_takes(seconds: float, held: bool) -> None:
+    times = {"q2": samples(2.0, 2.0, 2.0), "q2_chronicle": samples(1.0, seconds, 9.0)}
+    report, all_held = run._ratios(times)
+    assert set(report) == {"policy chronicle"}  # the others were not measured
+    assert all_held == held
+
+
+def test_every_ratio_is_between_two_queries() -> None:
+    assert {name for ratio in RATIOS for name in (ratio.query, ratio.base)} <= set(BY_NAME)
 
 
 def test_cutting_keeps_every_event_in_order() -> None:

@@ -22,7 +22,7 @@ TWO = f"<- {WINDOW}, while w: collect a(x, n), while w: collect c(k, z);"
     [
         (
             "p(count()) <- a(x, n), length(n) > x;", "count()",
-            "count has nothing to aggregate: the rule collects no events",
+            "count has nothing to aggregate: the rule collects and repeats no events",
             "while w: collect e(x)",
         ),
         (

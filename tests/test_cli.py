@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
-from thence.cli.main import main
+from command_line import EMBEDDED, Command, Done, on_terminal
 
 PROGRAM = """event order(id string, qty int);
 event shipped(id string);
@@ -36,37 +31,6 @@ big(qty) <- order(qty=q) where q > 'x';
 """
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-Command = Callable[..., Done]
-EMBEDDED = ("--engine", "embedded")
-
-
-@pytest.fixture
-def thence(capfd: pytest.CaptureFixture[str]) -> Command:
-    """Run the command in this process; `thence run` without Spark, which test_cli_spark.py has."""
-
-    def run(*arguments: object) -> Done:
-        if arguments[0] == "run" and "--engine" not in arguments:
-            arguments = (*arguments, *EMBEDDED)
-        with pytest.raises(SystemExit) as caught:
-            main([str(argument) for argument in arguments])
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return Done(int(caught.value.code or 0), out, err)
-
-    return run
-
-
 @pytest.fixture
 def rules(tmp_path: Path) -> Path:
     path = tmp_path / "orders.thence"
@@ -79,29 +43,6 @@ def events(tmp_path: Path) -> Path:
     path = tmp_path / "events.csv"
     path.write_text(EVENTS)
     return path
-
-
-def on_terminal(*arguments: object) -> tuple[int, str]:
-    """Run the command in a process of its own on a pseudo-terminal."""
-    master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
-    environment.pop("NO_COLOR", None)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "thence", *map(str, arguments)],
-        stdin=slave, stdout=slave, stderr=slave, env=environment,
-    )  # fmt: skip
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(master, 65536)
-        except OSError:  # the other side has closed
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(master)
-    return process.wait(), shown.decode()
 
 
 def test_check_of_a_good_program(thence: Command, rules: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -14,12 +13,10 @@ from typing import Any
 
 import pytest
 import typer
+from command_line import Command, on_terminal
 from doc_pages import ROOT, code, section
-from test_cli import Command, thence
 
 from thence.cli.main import app
-
-__all__ = ["thence"]  # fixture
 
 FAST = ("--engine", "embedded", "--fast")
 SMALL = ("--visitors", "8", "--minutes", "5")
@@ -126,21 +123,9 @@ def command(*options: str) -> list[str]:
 
 
 def test_a_terminal_gets_colours() -> None:
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "40"}
-    process = subprocess.Popen(command(*FAST, *SMALL), stdout=theirs, env=environment)
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(ours, 65536)
-        except OSError:  # the other side is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    assert process.wait(timeout=60) == 0
-    assert b"10:02:31 \x1b[1;31mbooklifting:\x1b[0m 'Kim' left through the south door\r\n" in shown
+    status, shown = on_terminal("demo", "library", *FAST, *SMALL, columns=40)
+    assert status == 0
+    assert "10:02:31 \x1b[1;31mbooklifting:\x1b[0m 'Kim' left through the south door\r\n" in shown
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:

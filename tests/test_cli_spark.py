@@ -10,14 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_cli import Command, events, rules, thence
+from command_line import Command
+from test_cli import events, rules
 
 from thence.spark import files
 from thence.spark.progress import Totals, read_progress
 from thence.spark.sinks import parse_sink
 from thence.spark.stream_sources import parse_source
 
-__all__ = ["events", "rules", "thence"]  # fixtures
+__all__ = ["events", "rules"]  # fixtures
 
 SPARK = ("--engine", "spark")
 ORDERS = Path(__file__).resolve().parent.parent / "examples"

@@ -14,9 +14,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_cli import Command, Done, rules, thence
+from command_line import Command, Done
+from test_cli import rules
 
-__all__ = ["rules", "thence"]  # fixtures
+__all__ = ["rules"]  # fixture
+
+pytestmark = pytest.mark.spark
 
 ORDER_A = {"type": "order", "id": "a", "qty": 1, "time": "2026-01-01T00:00:00Z"}
 ORDER_B = {"type": "order", "id": "b", "qty": 2, "time": "2026-01-01T01:00:00Z"}

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_cli import Command, Done, on_terminal
-
-from thence.cli.main import main
+from command_line import Command, on_terminal
 
 RULES = """event order(id string, qty int);
 event shipped(id string);
@@ -27,16 +25,6 @@ TREE_OF_B = """overdue(id='b') at [2026-01-01T01:00:00Z, 2026-01-01T07:00:00Z]
 
 
 @pytest.fixture
-def command(capfd: pytest.CaptureFixture[str]) -> Command:
-    def run(*arguments: object) -> Done:
-        with pytest.raises(SystemExit) as caught:
-            main([str(argument) for argument in arguments])
-        return Done(int(caught.value.code or 0), *capfd.readouterr())
-
-    return run
-
-
-@pytest.fixture
 def rules(tmp_path: Path) -> Path:
     path = tmp_path / "rules.thence"
     path.write_text(RULES)
@@ -50,42 +38,42 @@ def events(tmp_path: Path) -> Path:
     return path
 
 
-def test_trees_of_all_results(command: Command, rules: Path, events: Path) -> None:
-    done = command("trace", rules, "overdue", "--events", events)
+def test_trees_of_all_results(thence: Command, rules: Path, events: Path) -> None:
+    done = thence("trace", rules, "overdue", "--events", events)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(TREE_OF_B + "\noverdue(id='c')")
 
 
 def test_the_event_may_stand_behind_the_events(
-    command: Command,
+    thence: Command,
     rules: Path,
     events: Path,
 ) -> None:
-    done = command("trace", rules, "--events", events, "overdue", "--where", "id=b")
+    done = thence("trace", rules, "--events", events, "overdue", "--where", "id=b")
     assert (done.code, done.out) == (0, TREE_OF_B)
 
 
-def test_results_with_some_values(command: Command, rules: Path, events: Path) -> None:
+def test_results_with_some_values(thence: Command, rules: Path, events: Path) -> None:
     where = ("--where", "id=b", "start=2026-01-01T01:00:00Z")
-    done = command("trace", rules, "overdue", "--events", events, *where)
+    done = thence("trace", rules, "overdue", "--events", events, *where)
     assert (done.code, done.out) == (0, TREE_OF_B)
 
 
-def test_a_limit_says_that_there_is_more(command: Command, rules: Path, events: Path) -> None:
-    done = command("trace", rules, "overdue", "--events", events, "--limit", "1")
+def test_a_limit_says_that_there_is_more(thence: Command, rules: Path, events: Path) -> None:
+    done = thence("trace", rules, "overdue", "--events", events, "--limit", "1")
     assert (done.code, done.out) == (0, TREE_OF_B)
     assert done.err == "there are more results of 'overdue': --limit shows more, --where chooses\n"
 
 
-def test_a_record_for_each_tree(command: Command, rules: Path, events: Path) -> None:
-    done = command("trace", rules, "overdue", "--events", events, "--format", "json")
+def test_a_record_for_each_tree(thence: Command, rules: Path, events: Path) -> None:
+    done = thence("trace", rules, "overdue", "--events", events, "--format", "json")
     assert done.code == 0
     assert [record["values"]["id"] for record in done.records] == ["b", "c"]
 
 
-def test_until_moves_the_horizon(command: Command, rules: Path, events: Path) -> None:
+def test_until_moves_the_horizon(thence: Command, rules: Path, events: Path) -> None:
     until = ("--until", "2026-02-01")
-    done = command("trace", rules, "overdue", "--events", events, *until, "--where", "id=d")
+    done = thence("trace", rules, "overdue", "--events", events, *until, "--where", "id=d")
     assert (done.code, done.out.count("\n")) == (0, 3)
 
 
@@ -110,33 +98,33 @@ def test_a_terminal_shows_colours(rules: Path, events: Path) -> None:
     ],
 )
 def test_what_does_not_fit_ends_with_2(
-    command: Command,
+    thence: Command,
     rules: Path,
     events: Path,
     arguments: tuple[str, ...],
     message: str,
 ) -> None:
     event, *options = arguments
-    done = command("trace", rules, event, "--events", events, *options)
+    done = thence("trace", rules, event, "--events", events, *options)
     assert done.code == 2
     assert done.err.startswith(message)
 
 
-def test_a_tree_too_deep_for_json_says_what_to_do(command: Command, tmp_path: Path) -> None:
+def test_a_tree_too_deep_for_json_says_what_to_do(thence: Command, tmp_path: Path) -> None:
     rules, events = tmp_path / "clock.thence", tmp_path / "start.csv"
     rules.write_text("event a(); tick() <- a; tick() <- t: tick, w: shift(t, 1 s);")
     events.write_text("time\n1970-01-01T00:00:00Z\n")
     last = ("--until", "1970-01-01T00:05:00Z", "--where", "end=1970-01-01T00:05:00Z")
     asked = ("trace", rules, "tick", "--events", f"a={events}", *last, "--format", "json")
-    done = command(*asked)
+    done = thence(*asked)
     assert (done.code, done.err) == (
         2,
         "error: a tree is too deep for JSON: cut it with --depth, say 100.\n",
     )
-    assert command(*asked, "--depth", "100").code == 0
+    assert thence(*asked, "--depth", "100").code == 0
 
 
-def test_the_layers_of_a_program(command: Command, rules: Path) -> None:
-    done = command("explain", rules, "--hierarchy")
+def test_the_layers_of_a_program(thence: Command, rules: Path) -> None:
+    done = thence("explain", rules, "--hierarchy")
     assert done.code == 0
     assert done.out.splitlines()[-2:] == ["layer 2", "  overdue(id string) from order, not shipped"]

@@ -308,6 +308,7 @@ def test_rows_become_findings_with_a_clock_and_a_sentence() -> None:
 # -- on Spark
 
 
+@pytest.mark.long  # test_cli_demo.py has the same day on Spark, through the command
 def test_a_stream_on_spark_finds_the_same(spark: Any, tmp_path: Path) -> None:
     from thence.demo.library.on_spark import watch_on_spark
 

@@ -73,6 +73,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # -- what is shown
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_python_of_a_page_prints_what_the_page_says(page: Path, desk: Path) -> None:
     names: dict[str, Any] = {}
@@ -89,6 +90,7 @@ def told(block: Block, shown: str) -> str:
     return f"{block.place} shows\n{shown}"
 
 
+@pytest.mark.spark
 @of_tag("console")
 def test_commands_show_what_the_page_says(block: Block, desk: Path) -> None:
     status = 0

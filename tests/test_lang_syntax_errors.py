@@ -117,11 +117,6 @@ def test_an_error_points_at_the_text_and_says_what_to_write(
     [
         ("primitive x(y);", "primitive x"),
         ("complex x(y);", "complex x"),
-        ("p <- a{2,3};", "{2,3}"),
-        ("p <- (a seq b){2} seq a;", "{2}"),
-        ("p <- a+;", "+"),
-        ("p <- a+ seq b;", "+"),
-        ("p <- (a seq b)* within 3 s;", "*"),
     ],
 )
 def test_what_is_planned_is_said_to_be_missing(text: str, where: str) -> None:

@@ -150,7 +150,7 @@ def test_several_brackets_are_opened_where_one_is_not_enough() -> None:
 @pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
 def test_breaking_lines_changes_nothing(case: object) -> None:
     program = parse_program(Source(case.program))  # type: ignore[attr-defined]
-    statements = [*map(format_event, program.events), *map(format_rule, program.rules)]
+    statements = [*map(format_event, program.declared), *map(format_rule, program.rules)]
     narrow = "\n".join(laid_out(statement, width=20) for statement in statements)
     assert parse_program(Source(narrow)) == program
 

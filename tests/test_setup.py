@@ -7,6 +7,7 @@ called.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -43,9 +44,16 @@ def test_make_alone_lists_the_targets() -> None:
 
 
 @needs_make
+def test_what_the_targets_do_stands_in_one_column() -> None:
+    lines = make("help").splitlines()
+    columns = {re.match(r"  make [a-z-]+ +", line).end() for line in lines}  # type: ignore[union-attr]
+    assert len(columns) == 1
+
+
+@needs_make
 def test_make_test_checks_style_then_types_then_behaviour() -> None:
     steps = make("-n", "test")
-    places = [steps.index(step) for step in ("ruff check", "ruff format", "mypy", "pytest")]
+    places = [steps.index(step) for step in ("ruff check", "ruff format", "mypy", "in_halves")]
     assert places == sorted(places)
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("pyspark.sql.connect")
 pytest.importorskip("grpc")
 
 SCRIPT = str(Path(__file__).with_name("connect_query.py"))
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,10 @@ def test_a_batch_over_connect_gives_what_a_run_gives(told: dict[str, Any]) -> No
 
 def test_a_stream_over_connect_gives_what_a_run_gives(told: dict[str, Any]) -> None:
     assert told["stream is as expected"]
+
+
+def test_a_large_table_reaches_the_server_and_its_executors(told: dict[str, Any]) -> None:
+    assert told["looked up"] == [["Emma"], ["Emma"]]
 
 
 @pytest.mark.parametrize("where", ["progress", "heard"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -267,6 +268,7 @@ def _literals(kind: Type) -> st.SearchStrategy[str]:
     return st.sampled_from(written[kind])
 
 
+@cache  # each is part of many others
 def _values(kind: Type, depth: int) -> st.SearchStrategy[str]:
     """Texts of expressions of a type."""
     names = [name for name, declared in ATTRIBUTES.items() if declared.kind == kind.kind]

@@ -16,6 +16,8 @@ from thence import spark as ts
 from thence.spark.errors import explain_failure, explained
 from thence.spark.sessions import ROCKSDB, settings
 
+pytestmark = pytest.mark.spark  # some are about sessions in processes of their own
+
 
 def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own."""

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from case_files import Case, load_cases
 from cause_oracle import Part, Way, Ways, direct_causes
-from hosts import MICROSECOND, tables
+from hosts import MICROSECOND, facts, tables
 from hypothesis import given, note, reject, settings
 from lineage_oracle import Entry, lineages
 from notation import Written
-from oracle_patterns import Event, Interval
+from oracle_patterns import ALWAYS, Event, Interval
 from oracle_values import EPOCH, canonical, equal
 from strategies import Example, examples
 from test_lineage import A_B_C, PROGRAMS, scattered
@@ -35,7 +35,8 @@ def micros(time: Any) -> int:
 
 def event_of(cause: Cause) -> Event:
     values = canonical(tuple(cause.values.values()))
-    return Event(cause.event, values, Interval(micros(cause.start), micros(cause.end)))
+    at = ALWAYS if cause.is_fact else Interval(micros(cause.start), micros(cause.end))
+    return Event(cause.event, values, at)
 
 
 def is_inner(cause: Cause) -> bool:
@@ -61,7 +62,9 @@ def ways_of(cause: Cause) -> set[Way]:
 
 def trees_of(text: str, events: Sequence[Written], until: int | None) -> list[Cause]:
     """The whole trees of all results."""
-    results = thence.compile(text).run(tables(text, events), until=until, trace=True)
+    program = thence.compile(text)
+    rows = facts(text, events)
+    results = program.run(tables(text, events), until=until, tables=rows, trace=True)
     return [
         results.trace(name, row, limit=None)
         for name in results
@@ -84,14 +87,17 @@ def check_absences(text: str, trees: Sequence[Cause], events: Sequence[Written])
     known = {Event(e.type, canonical(e.values), Interval(e.start, e.end)) for e in events}
     known |= told_by(trees).keys()
     program = thence.compile(text)
-    names = {schema.name: schema.names for schema in (*program.events, *program.derived)}
+    schemas = (*program.events, *program.tables, *program.derived)
+    names = {schema.name: schema.names for schema in schemas}
     for absence in (a for tree in trees for cause in tree.walk() for a in cause.absences):
         if absence.conditions or absence.event not in names:
             continue
-        first = micros(absence.start) + absence.open_start
-        last = micros(absence.end) - absence.open_end
+        always = absence.start is None
+        first = None if always else micros(absence.start) + absence.open_start
+        last = None if always else micros(absence.end) - absence.open_end
         for event in known:
-            if event.type == absence.event and first <= event.at.start and event.at.end <= last:
+            inside = always or (first <= event.at.start and event.at.end <= last)
+            if event.type == absence.event and inside:
                 values = dict(zip(names[event.type], event.values, strict=True))
                 assert any(equal(values[n], v) is not True for n, v in absence.values.items())
 

@@ -37,7 +37,10 @@ def chart(figure: Figure, results: Sequence[Result]) -> Any:
     panels = [_panel(figure, results, host, scale) for host in results[0].hosts]
     title = alt.TitleParams(
         f"Figure {figure.name}: {figure.title}",
-        subtitle=f"{figure.events:,} events; higher is faster; throughput on a logarithmic scale",
+        subtitle=[
+            f"{figure.events:,} events; higher is faster; throughput on a logarithmic scale",
+            f"The gap, how much longer the join takes than Thence: {_gaps(results)}",
+        ],
         anchor="start",
     )
     return (
@@ -46,6 +49,16 @@ def chart(figure: Figure, results: Sequence[Result]) -> Any:
         .configure_view(stroke=None)
         .configure_axis(labelFontSize=11, titleFontSize=11, gridColor="#e5e7eb")
         .configure_legend(labelFontSize=11, title=None, orient="bottom", columns=3)
+    )
+
+
+def _gaps(results: Sequence[Result]) -> str:
+    """The gap on each host, from the first point of the figure to the last."""
+    first, last = results[0], results[-1]
+    return "; ".join(
+        f"{first.gap(first.way(host, 'join')):.2f} s to {last.gap(last.way(host, 'join')):.2f} s"
+        f" {host}"
+        for host in first.hosts
     )
 
 

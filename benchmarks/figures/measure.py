@@ -26,7 +26,7 @@ class Effort:
     patience: float
 
 
-FULL = Effort(rounds=3, warm_up=2, patience=15.0)
+FULL = Effort(rounds=5, warm_up=1, patience=40.0)
 QUICK = Effort(rounds=1, warm_up=0, patience=5.0)
 
 

@@ -129,13 +129,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A series of questions over ``events`` events, in the order in which the gap should grow."""
+    """A series of questions over ``events`` events, in the order in which the gap should grow.
+
+    ``compared`` names points of which the gap must be more at the second than at the first.
+    """
 
     name: str
     title: str
     x_title: str
     events: int
     points: tuple[Point, ...]
+    compared: tuple[tuple[int, int], ...]
 
     @property
     def ends(self) -> Figure:
@@ -161,6 +165,7 @@ def figures(events: int, events_of_length: int) -> tuple[Figure, ...]:
             "window size in events",
             events,
             tuple(Point(window, Question(2, "a3", window)) for window in WINDOWS),
+            compared=((WINDOWS[0], LONGEST_WINDOW),),
         ),
         Figure(
             "8",
@@ -171,6 +176,7 @@ def figures(events: int, events_of_length: int) -> tuple[Figure, ...]:
                 Point(size, Question(2, name, LONGEST_WINDOW))
                 for name, size in sorted(DOMAINS.items(), key=lambda item: -item[1])
             ),
+            compared=((max(DOMAINS.values()), min(DOMAINS.values())),),
         ),
         Figure(
             "9",
@@ -178,5 +184,6 @@ def figures(events: int, events_of_length: int) -> tuple[Figure, ...]:
             "sequence length",
             events_of_length,
             tuple(Point(length, Question(length, "a1", 1_000)) for length in LENGTHS),
+            compared=((2, 3), (3, 4)),
         ),
     )

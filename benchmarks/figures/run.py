@@ -3,8 +3,8 @@
 Asks each question in every way, once to compare the answers and to warm up, then in turn for some
 rounds. Times are medians on the wall, since DuckDB and Spark run on several cores, so the machine
 should have nothing else to do. Draws Figures 7, 8 and 9 into ``build/figures``. Ends with exit code
-1 if two answers differ, if Thence is slower than the join anywhere, or if the gap gets smaller
-where it should grow.
+1 if two answers differ, if Thence is slower than the join anywhere, or if the gap does not grow
+along a figure.
 
 With ``--quick`` the stream is short, figures have their first and last point only, and bars are not
 judged: what is measured then is how long a query takes to begin.

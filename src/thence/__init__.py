@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Definition,
         Event,
         Pattern,
+        Table,
         Value,
         absent,
         all_of,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         notprecedes,
         precedes,
         sequence,
+        table,
         ticks,
         var,
     )
@@ -76,6 +78,7 @@ __all__ = [
     "Results",
     "Session",
     "StateError",
+    "Table",
     "ThenceError",
     "Value",
     "absent",
@@ -98,15 +101,16 @@ __all__ = [
     "notprecedes",
     "precedes",
     "sequence",
+    "table",
     "ticks",
     "var",
 ]
 
 # What programs are made of in Python.
 _PYTHON = (
-    "Attribute", "Definition", "Event", "Pattern", "Value", "absent", "all_of", "any_of", "anyone",
-    "at", "both", "collect", "derived", "event", "fn", "follows", "moments", "notfollows",
-    "notprecedes", "precedes", "sequence", "ticks", "var",
+    "Attribute", "Definition", "Event", "Pattern", "Table", "Value", "absent", "all_of", "any_of",
+    "anyone", "at", "both", "collect", "derived", "event", "fn", "follows", "moments",
+    "notfollows", "notprecedes", "precedes", "sequence", "table", "ticks", "var",
 )  # fmt: skip
 
 # These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.

@@ -22,13 +22,14 @@ class Absence:
 
     ``values`` are the attributes that it would have had; ``conditions`` is what else would have
     been true of it. It did not come between ``start`` and ``end``; each of the two belongs to that
-    time unless it is ``open_start`` or ``open_end``.
+    time unless it is ``open_start`` or ``open_end``. A row that a table does not have is absent at
+    all times, and both are None.
     """
 
     event: str
     values: Mapping[str, Any]
-    start: datetime
-    end: datetime
+    start: datetime | None
+    end: datetime | None
     open_start: bool
     open_end: bool
     conditions: tuple[str, ...] = ()
@@ -67,13 +68,13 @@ class Cause:
     it there. A derived event has ``derivations``, those of least depth first, and ``more`` beyond
     the limit. An event of the input has none; nor has one that is ``cut``: because it is further
     down than was asked for (``"depth"``), or because it stands above, among what it is itself a
-    cause of (``"cycle"``).
+    cause of (``"cycle"``). A row of a table has neither ``start`` nor ``end``.
     """
 
     event: str
     values: Mapping[str, Any]
-    start: datetime
-    end: datetime
+    start: datetime | None
+    end: datetime | None
     label: str | None = None
     derivations: tuple[Derivation, ...] = ()
     more: int = 0
@@ -97,8 +98,19 @@ class Cause:
 
     @property
     def is_base(self) -> bool:
-        """Whether it is an event of the input."""
+        """Whether it is an event of the input, or a row of a table."""
         return not self.derivations and self.cut is None
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether it is a row of a table, which is true at all times."""
+        return self.start is None
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What causes are sorted by: time, then names. Facts have no time, and come last."""
+        times = () if self.is_fact else (self.start, self.end)
+        return (self.is_fact, *times, self.collected, self.event, self.label or "", self._key)
 
     def walk(self) -> Iterator[Cause]:
         """This event and all that is behind it. What is a cause in several places comes once for
@@ -112,11 +124,10 @@ class Cause:
                 stack += [c for d in reversed(cause.derivations) for c in reversed(d.causes)]
 
     def base(self) -> tuple[Cause, ...]:
-        """The events of the input in this tree, each once under each label, in order of time."""
+        """The events of the input in this tree, each once under each label, in order of time; then
+        the rows of tables."""
         found = {(cause._key, cause.label): cause for cause in self.walk() if cause.is_base}
-        return tuple(
-            sorted(found.values(), key=lambda c: (c.start, c.end, c.event, c.label or "", c._key))
-        )
+        return tuple(sorted(found.values(), key=lambda cause: cause.order))
 
     def to_dict(self) -> dict[str, Any]:
         """The tree in what JSON has: dicts, lists, texts and numbers.

@@ -133,13 +133,16 @@ def described(cause: Cause) -> str:
     """An event in one line: how it was used, its label, name, attributes and times."""
     collected = "collected " if cause.collected else ""
     label = "" if cause.label is None else f"{printable(quoted(cause.label))}: "
-    return f"{collected}{label}{named(cause.event, cause.values)} at {_interval(cause)}"
+    where = "in the table" if cause.is_fact else f"at {_interval(cause)}"
+    return f"{collected}{label}{named(cause.event, cause.values)} {where}"
 
 
 def absent(absence: Absence) -> str:
     """What did not come, and when."""
     what = named(absence.event, absence.values)
     where = f" where {' and '.join(absence.conditions)}" if absence.conditions else ""
+    if absence.start is None:
+        return printable(f"not {what}{where} in the table: there is no such row")
     begins = "(" if absence.open_start else "["
     ends = ")" if absence.open_end else "]"
     when = f"{begins}{plain(absence.start)}, {plain(absence.end)}{ends}"

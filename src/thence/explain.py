@@ -20,6 +20,7 @@ from thence.logic.conjunct import (
 )
 from thence.logic.expr import Aggregate, Call, Const, Expr
 from thence.logic.policy import UNRESTRICTED, policy_text
+from thence.model.schema import EventSchema
 from thence.model.time import format_duration, format_timestamp
 
 
@@ -27,6 +28,9 @@ def explain(compiled: Compiled) -> str:
     """Logical and physical plan of a program, its state bounds and partition keys."""
     inputs = compiled.checked.program.events
     lines = ["inputs", *(f"  {schema}{_kept(compiled, schema.name)}" for schema in inputs)]
+    tables = compiled.checked.program.tables
+    if tables:
+        lines += ["", "tables", *(f"  {schema}{_looked_up(compiled, schema)}" for schema in tables)]
     rules: dict[str, list[str]] = {}
     for rule in compiled.checked.program.rules:
         rules.setdefault(rule.event, []).append(format_rule(rule))
@@ -46,6 +50,20 @@ def _kept(compiled: Compiled, event: str) -> str:
         return "   -- not used" if event not in compiled.public else ""
     columns = ", ".join(sorted(compiled.columns.get(event, ()))) or "none"
     return f"   -- {_retention(compiled.needs.retention[event].micros)}; columns read: {columns}"
+
+
+def _looked_up(compiled: Compiled, schema: EventSchema) -> str:
+    if schema.name not in compiled.columns:
+        return "   -- not used"
+    columns = ", ".join(sorted(compiled.columns[schema.name])) or "none"
+    return f"   -- true at all times, in every place; columns read: {columns}"
+
+
+def _use(compiled: Compiled, conjunct: Conjunct, atom: int) -> str:
+    """What an atom of a join is kept for; a row of a table is no state."""
+    if conjunct.atoms[atom].fact:
+        return "table"
+    return _retention(retentions(conjunct, compiled.needs.lengths)[atom].micros)
 
 
 def _retention(micros: int) -> str:
@@ -81,9 +99,8 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
     yield f"  join for {_event(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]
-        kept = retentions(conjunct, compiled.needs.lengths)[atom]
         label = f"{use.label}: " if use.label else ""
-        yield f"    {label}{use.event}   -- {_retention(kept.micros)}"
+        yield f"    {label}{use.event}   -- {_use(compiled, conjunct, atom)}"
     for link in conjunct.links:
         yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
     for constraint in rule.constraints:
@@ -108,17 +125,23 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
 def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[str]:
     conjunct = rule.conjunct
     use = conjunct.atoms[window.atom]
-    word = "absent" if window.mode == "absent" else "collect"
-    if window.last is not None:
-        word += f" the last {window.last}"
-    kept = retentions(conjunct, compiled.needs.lengths)[window.atom]
-    yield f"    {word}: {_event(use.event)}   -- {_retention(kept.micros)}"
+    if window.mode == "previous":
+        return
+    word = window.mode if window.last is None else f"{window.mode} the last {window.last}"
+    kept = _use(compiled, conjunct, window.atom)
+    yield f"    {word}: {_event(use.event)}   -- {kept}"
     for name, expr in window.links:
         yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
     for c in rule.reduced(window.constraints):
         yield f"      time:  {bound(conjunct, c)}"
     for predicate in window.predicates:
         yield f"      where: {expression(conjunct, predicate)}"
+    if window.repetition is not None:
+        how = window.repetition
+        most = "any number of" if how.most is None else f"at most {how.most}"
+        yield f"      times: at least {how.least}, {most} repetitions"
+        for condition in (*how.conditions, *how.linked):
+            yield f"      each:  {expression(conjunct, condition)}"
 
 
 def bound(conjunct: Conjunct, constraint: Constraint) -> str:

@@ -38,12 +38,14 @@ class Member:
         parts = [*self.made_of]
         parts += [f"collect {name}" for name in self.collects]
         parts += [f"not {name}" for name in self.absent]
-        return f"{self.schema} from {', '.join(parts)}" if parts else str(self.schema)
+        shown = f"table {self.schema}" if self.schema.table else str(self.schema)
+        return f"{shown} from {', '.join(parts)}" if parts else shown
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """The layers of a program from the bottom upwards; the first are the events of the input."""
+    """The layers of a program from the bottom upwards; the first are the events of the input, and
+    the tables."""
 
     layers: tuple[tuple[Member, ...], ...]
 
@@ -59,14 +61,16 @@ class Hierarchy:
 
     def _lines(self) -> Iterator[str]:
         for number, layer in enumerate(self.layers, 1):
-            yield f"layer {number}{': the events of the input' if number == 1 else ''}"
+            tables = " and the tables" if any(member.schema.table for member in layer) else ""
+            yield f"layer {number}{f': the events of the input{tables}' if number == 1 else ''}"
             yield from (f"  {member}" for member in layer)
 
 
 def hierarchy(compiled: Compiled) -> Hierarchy:
     """The layers of a program, from its stages."""
-    layer_of = dict.fromkeys(compiled.inputs, 1)
-    layers = [[Member(compiled.schemas[name]) for name in compiled.inputs]]
+    given = (*compiled.inputs, *compiled.tables)
+    layer_of = dict.fromkeys(given, 1)
+    layers = [[Member(compiled.schemas[name]) for name in given]]
     inner = {event: s for s in compiled.stages for event in s.events if is_inner(event)}
     for stage in compiled.stages:
         members = [_member(compiled, stage, name, inner) for name in stage.events]

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from thence.engine.program import Compiled
+from thence.engine.rows import empty
 from thence.engine.state import NEVER, State
 from thence.engine.step import Options, step
 from thence.explain import explain
 from thence.hierarchy import Hierarchy, hierarchy
+from thence.io.facts import read_tables
 from thence.io.ingest import read_events
 from thence.lang.heads import column_name_warnings
 from thence.lang.parser import parse_program
@@ -82,6 +84,11 @@ class Program:
         return self._checked.program.events
 
     @property
+    def tables(self) -> tuple[EventSchema, ...]:
+        """The declared static tables."""
+        return self._checked.program.tables
+
+    @property
     def derived(self) -> tuple[EventSchema, ...]:
         """The events that rules derive, with the types that were found for their columns."""
         return tuple(self._checked.schemas[name] for name in self._compiled.public)
@@ -113,6 +120,7 @@ class Program:
         events: Any,
         until: Any = None,
         *,
+        tables: Any = None,
         lineage: bool = False,
         trace: bool = False,
         emit: Any = None,
@@ -123,26 +131,30 @@ class Program:
         ``events`` is a mapping of event names to tables, or one table with a ``type`` column; a
         table is anything Arrow can read, a pandas or polars frame, a list of dicts, or a path to
         ``.parquet``, ``.csv`` or ``.jsonl``. ``until`` is the time up to which everything has
-        been seen; without it, the latest event time. ``lineage`` adds a column that names the
-        base events behind each result. ``trace`` keeps the events, so that ``results.trace`` can
-        tell what a result was made of; with ``lineage`` it always can. ``emit`` limits what is
-        given back to some names.
+        been seen; without it, the latest event time. ``tables`` maps the names of the program's
+        static tables to tables of the same kinds, without times. ``lineage`` adds a column that
+        names the base events behind each result. ``trace`` keeps the events, so that
+        ``results.trace`` can tell what a result was made of; with ``lineage`` it always can.
+        ``emit`` limits what is given back to some names.
         ``progress`` is called with how many stages of the program are done, and how many there
         are.
         """
         wanted = self._emitted(emit)
         kept = lineage or trace
         found = self._read(events, kept, warn=True)
+        facts = self._facts(tables)
         horizon = _horizon(until, found)
         part = self._compiled.everything if kept else self._compiled.whole
-        _, results = step(part, State(), found, horizon, Options(lineage, progress=progress))
-        run = Run(part, self.source, {**found, **results}, horizon) if kept else None
+        options = Options(lineage, progress=progress, tables=facts)
+        _, results = step(part, State(), found, horizon, options)
+        run = Run(part, self.source, {**found, **facts, **results}, horizon) if kept else None
         return Results({name: results[name] for name in wanted}, run)
 
     def session(
         self,
         max_delay: Any = None,
         *,
+        tables: Any = None,
         state: bytes | None = None,
         allow_unbounded: bool = False,
         lineage: bool = False,
@@ -150,11 +162,12 @@ class Program:
         """Run the program batch by batch, as events come.
 
         Events may come up to ``max_delay`` out of order (a duration such as ``"2s"``; none by
-        default). ``state`` continues a session that was saved, with its delay unless another one
-        is given. A program whose state has no bound is refused unless
-        ``allow_unbounded`` is set.
+        default). ``tables`` maps the names of the program's static tables to their rows, for the
+        whole session. ``state`` continues a session that was saved, with its delay unless another
+        one is given; tables are no part of it, and are given again. A program whose state has no
+        bound is refused unless ``allow_unbounded`` is set.
         """
-        return Session(self, max_delay, state, allow_unbounded, lineage)
+        return Session(self, max_delay, state, allow_unbounded, lineage, self._facts(tables))
 
     def _emitted(self, emit: Any) -> tuple[str, ...]:
         if emit is None:
@@ -179,7 +192,18 @@ class Program:
             for name, schema in schemas.items()
         }
         unread = [name for name in schemas if name not in columns]
-        return read_events(events, schemas, None, read, warn, unread, after)
+        return read_events(events, schemas, None, read, warn, unread, after, self._table_schemas)
+
+    @cached_property
+    def _table_schemas(self) -> dict[str, EventSchema]:
+        return {schema.name: schema for schema in self.tables}
+
+    def _facts(self, tables: Any) -> dict[str, Events]:
+        """The rows of the tables; none of a table that no rule looks into."""
+        read = [name for name in self._table_schemas if name in self._compiled.columns]
+        found = read_tables(tables, self._table_schemas, read)
+        unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
+        return found | unread
 
 
 @contextmanager
@@ -230,7 +254,7 @@ def _made_at(diagnostic: Diagnostic, text: str, lowered: Lowered) -> Diagnostic:
     """A remark on a text that was written here, with the place in Python that it comes from."""
     before = text.splitlines()[: diagnostic.line - 1]
     statement = sum(1 for line in before if line.endswith(";"))
-    rule = statement - len(lowered.program.events)
+    rule = statement - len(lowered.program.declared)
     if rule < 0:
         return diagnostic
     shown = [diagnostic.excerpt] if diagnostic.excerpt else []

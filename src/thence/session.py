@@ -36,13 +36,14 @@ class Session:
         state: bytes | None,
         allow_unbounded: bool,
         lineage: bool,
+        tables: Mapping[str, Events],
     ) -> None:
         self._program = program
         self._compiled = program._compiled
         self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
         compiled = self._compiled
         self._needs = compiled.certain_needs if allow_unbounded else bounded(compiled.needs)
-        self._options = Options(lineage, self._needs.retention)
+        self._options = Options(lineage, self._needs.retention, tables=tables)
         self._state = State()
         self._late: dict[str, Events] = {}
         self._late_counts: dict[str, int] = {}

@@ -125,11 +125,15 @@ class _Builder:
         if derived.span != NOWHERE:
             line, _ = self.run.source.position(derived.span.start)
         causes = [self.cause(use, left) for use in derived.uses]
-        causes.sort(key=lambda c: (c.start, c.end, c.collected, c.event, c.label or "", c._key))
+        causes.sort(key=lambda cause: cause.order)
         return Derivation(line, tuple(causes), tuple(map(self.absence, derived.gaps)))
 
     def absence(self, gap: Gap) -> Absence:
-        start, end = as_timestamps(np.array([gap.start, gap.end])).to_pylist()
+        start, end = (
+            (None, None)
+            if gap.of_fact
+            else as_timestamps(np.array([gap.start, gap.end])).to_pylist()
+        )
         return Absence(
             self.run.pattern(gap.event),
             MappingProxyType({name: v for name, v in gap.values if _named(gap.event, name)}),
@@ -168,6 +172,8 @@ def _facts(
         columns = [events.columns[name].take(pa.array(chosen)).to_pylist() for name in names]
         starts = as_timestamps(events.start[chosen]).to_pylist()
         ends = as_timestamps(events.end[chosen]).to_pylist()
+        if event in history.part.tables:
+            starts = ends = [None] * len(chosen)
         for i, row in enumerate(chosen.tolist()):
             values = {name: column[i] for name, column in zip(names, columns, strict=True)}
             facts[event, row] = (MappingProxyType(values), starts[i], ends[i])

@@ -28,6 +28,14 @@ class Format(StrEnum):
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The program; - is standard input.")]
 Emit = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="Only these results.")]
 Lineage = Annotated[bool, typer.Option("--lineage", help="Add the events behind each result.")]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--table",
+        metavar="NAME=PATH...",
+        help="The rows of a table that the program declares: Parquet, CSV or JSON lines.",
+    ),
+]
 Master = Annotated[
     str | None,
     typer.Option(
@@ -68,6 +76,25 @@ def emitted(program: Program, emit: Sequence[str] | None, option: str = "--emit"
             known = ", ".join(f"'{known}'" for known in derived) or "none"
             raise refuse(f"{option}: the program derives no '{name}'.{hint} It derives: {known}.")
     return list(dict.fromkeys(emit or derived))
+
+
+def parse_tables(program: Program, given: Sequence[str] | None) -> dict[str, list[str]]:
+    """The files of each table; several of one name are one table together."""
+    declared = [schema.name for schema in program.tables]
+    found: dict[str, list[str]] = {}
+    for text in given or []:
+        name, equals, path = text.partition("=")
+        if not equals or not path:
+            raise refuse(f"--table {text}: write it as NAME=PATH.")
+        if name not in declared:
+            close = get_close_matches(name, declared, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else ""
+            known = ", ".join(f"'{known}'" for known in declared) or "none"
+            raise refuse(
+                f"--table: the program declares no table '{name}'.{hint} It declares: {known}."
+            )
+        found.setdefault(name, []).append(path)
+    return found
 
 
 def instant(text: str, option: str) -> int:

@@ -82,7 +82,6 @@ def library(
             raise refuse(f"--speed {speed:g}: give a number above 0.")
         day = simulate(seed, visitors, minutes)
         pace = Pace(None if fast else speed or DEFAULT_SPEED)
-        _say(f"{visitors} visits in {minutes} minutes, seed {seed}, {_told_pace(pace)}")
         found: list[Finding] = []
 
         def tell(findings: list[Finding]) -> None:
@@ -93,6 +92,7 @@ def library(
                 write_findings(out / "found.jsonl", findings)
 
         with _kept(out, day) as folder:
+            _say(f"{visitors} visits in {minutes} minutes, seed {seed}, {_told_pace(pace)}")
             finished = _watch(day, tell, pace, engine, folder, keep=out is not None)
         if not finished:
             _say("stopped")

@@ -31,7 +31,7 @@ app = typer.Typer(
 )
 
 
-_REPEATED = ("--events", "--source", "--emit", "--where")
+_REPEATED = ("--events", "--source", "--table", "--emit", "--where")
 
 
 class Report(StrEnum):

@@ -17,9 +17,11 @@ from thence.cli.common import (
     Master,
     Settings,
     Shards,
+    Tables,
     emitted,
     instant,
     load_program,
+    parse_tables,
     spark_settings,
 )
 from thence.cli.deliver import Asked, deliver
@@ -62,6 +64,7 @@ def run(
         str | None,
         typer.Option(metavar="TIME", help="Every event up to this time is there (ISO 8601)."),
     ] = None,
+    table: Tables = None,
     emit: Emit = None,
     lineage: Lineage = False,
     limit: Annotated[
@@ -83,6 +86,8 @@ def run(
     thence run rules.thence --events order=orders.csv shipped=ships.jsonl --out found
 
     thence run rules.thence --events 'logs/*.jsonl' --engine embedded --fail-if-found
+
+    thence run rules.thence --events events.parquet --table catalogue=books.csv
     """
     with told():
         from thence.cli.sources import parse_sources
@@ -99,23 +104,31 @@ def run(
             raise refuse(f"CSV on standard output is one event's: add --emit, one of {known}.")
         asked = Asked(names, horizon, lineage, out, format, limit)
         sources = parse_sources(events)
+        tables = parse_tables(program, table)
         if engine is Engine.embedded:
-            found = _in_process(program, sources, asked)
+            found = _in_process(program, sources, tables, asked)
         else:
             from thence.cli.spark_run import run_on_spark
 
             settings = spark_settings(conf)
-            found = run_on_spark(program, sources, asked, master, settings, shards)
+            found = run_on_spark(program, sources, tables, asked, master, settings, shards)
         if fail_if_found and found:
             raise typer.Exit(FOUND)
 
 
-def _in_process(program: Program, sources: Sources, asked: Asked) -> int:
+def _in_process(
+    program: Program, sources: Sources, tables: dict[str, list[str]], asked: Asked
+) -> int:
     from thence.cli.sources import progress
 
     with warnings_said(), progress(sources, visible=sys.stderr.isatty()) as stages:
         results = program.run(
-            sources, until=asked.until, lineage=asked.lineage, emit=asked.names, progress=stages
+            sources,
+            until=asked.until,
+            tables=tables,
+            lineage=asked.lineage,
+            emit=asked.names,
+            progress=stages,
         )
     return deliver(results, asked)
 

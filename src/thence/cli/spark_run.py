@@ -22,6 +22,7 @@ from thence.model.errors import InputError, ThenceError
 from thence.model.types import TIMESTAMP
 from thence.program import Program
 from thence.spark.errors import explained
+from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.files import shared_types
 from thence.spark.output import LINEAGE_TYPE
 from thence.spark.query import detect
@@ -36,6 +37,7 @@ LOOKED_THROUGH = 64 << 20
 def run_on_spark(
     program: Program,
     sources: Sources,
+    tables: Mapping[str, list[str]],
     asked: Asked,
     master: str | None,
     settings: Mapping[str, str],
@@ -44,6 +46,8 @@ def run_on_spark(
     """Run a program over files, and deliver what it finds; the answer is how much that is."""
     schemas = {each.name: each for each in program.events}
     # What is wrong with names and paths is said at once, not after the start of Spark.
+    refuse_tables(program, sources)
+    check_tables(program, asked.names, tables)
     for name in sources if isinstance(sources, dict) else ():
         check_event(name, schemas)
     for path in paths_in(sources):
@@ -54,14 +58,14 @@ def run_on_spark(
     with doing("detecting"), explained_as_files() as name_files:
         given = read_files(spark, schemas, sources)
         name_files(given)
-        tables = None
-        with _detected(program, given, asked, shards) as frames:
+        results = None
+        with _detected(program, given, tables, asked, shards) as frames:
             if asked.is_folder:
                 found = _write_folder(frames, asked)
             else:
-                tables = _tables(frames, program, asked)
-    if tables is not None:
-        found = deliver(tables, asked)
+                results = _tables(frames, program, asked)
+    if results is not None:
+        found = deliver(results, asked)
     if not found:
         _say_if_nothing_is_declared(program, sources)
     return found
@@ -106,7 +110,11 @@ def _without_logging() -> Iterator[None]:
 
 @contextmanager
 def _detected(
-    program: Program, given: Given, asked: Asked, shards: int | None
+    program: Program,
+    given: Given,
+    tables: Mapping[str, list[str]],
+    asked: Asked,
+    shards: int | None,
 ) -> Iterator[dict[str, DataFrame]]:
     """A DataFrame for each event. What is used more than once is kept until the block ends."""
     derived = {schema.name: schema for schema in program.derived}
@@ -114,7 +122,13 @@ def _detected(
 
     def found(emit: Any) -> DataFrame:
         return detect(
-            program, given.frames, emit, until=asked.until, lineage=asked.lineage, shards=shards
+            program,
+            given.frames,
+            emit,
+            tables=tables,
+            until=asked.until,
+            lineage=asked.lineage,
+            shards=shards,
         )
 
     if len(chosen) == 1 or shared_types(chosen) is None:

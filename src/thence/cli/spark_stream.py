@@ -22,6 +22,7 @@ from thence.cli.spark_run import doing, explained_as_files
 from thence.io.render import json_text
 from thence.model.errors import InputError
 from thence.program import Program
+from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.progress import Totals, new_batches
 from thence.spark.query import detect
 from thence.spark.restart import check_restart
@@ -52,6 +53,7 @@ class Asked:
     names: list[str]
     alone: bool
     sources: tuple[str, ...]
+    tables: Mapping[str, list[str]]
     sink: str
     format: str
     source_format: str | None
@@ -79,6 +81,8 @@ def run_stream(
     for source in sources:
         check_folder(source)
     checkpoint = _checkpoint(asked, sink)
+    refuse_tables(program, {source.event: source for source in sources})
+    check_tables(program, asked.names, asked.tables)
     with doing("starting Spark"):
         spark = session(master, **settings)
     with explained_as_files() as name_files:
@@ -93,7 +97,8 @@ def run_stream(
             "late": late is not None,
             "allow_unbounded": asked.allow_unbounded,
         }
-        frame = detect(program, given.frames, emit, max_delay=_as_text(asked.max_delay), **options)
+        delay = _as_text(asked.max_delay)
+        frame = detect(program, given.frames, emit, tables=asked.tables, max_delay=delay, **options)
         if sink.kind == "kafka":
             check_kafka(spark, sink.where)
         gone = threading.Event()

@@ -16,9 +16,11 @@ from thence.cli.common import (
     Packages,
     Settings,
     Shards,
+    Tables,
     duration,
     emitted,
     load_program,
+    parse_tables,
     spark_settings,
 )
 from thence.cli.exits import INTERRUPTED, refuse, told
@@ -78,6 +80,7 @@ def stream(
     max_files_per_trigger: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="At most N new files in a batch.")
     ] = None,
+    table: Tables = None,
     emit: Emit = None,
     lineage: Lineage = False,
     allow_unbounded: Annotated[
@@ -115,6 +118,7 @@ def stream(
             names=names,
             alone=emit is not None and len(names) == 1,
             sources=tuple(source),
+            tables=parse_tables(program, table),
             sink=sink,
             format="parquet" if format is None else _kind(format),
             source_format=None if source_format is None else _kind(source_format),

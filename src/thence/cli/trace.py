@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thence.cli.common import File, emitted, instant, load_program
+from thence.cli.common import File, Tables, emitted, instant, load_program, parse_tables
 from thence.cli.exits import refuse, told, warnings_said
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def trace(
     depth: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="At most N levels below a result.")
     ] = None,
+    table: Tables = None,
     until: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Every event up to this time is there (ISO 8601)."),
@@ -72,8 +73,16 @@ def trace(
         program = load_program(file)
         emitted(program, [event], "EVENT")
         sources = parse_sources(events)
+        tables = parse_tables(program, table)
         with warnings_said(), progress(sources, visible=sys.stderr.isatty()) as stages:
-            results = program.run(sources, until=horizon, trace=True, emit=event, progress=stages)
+            results = program.run(
+                sources,
+                until=horizon,
+                tables=tables,
+                trace=True,
+                emit=event,
+                progress=stages,
+            )
         trees = results.traces(event, chosen, first=limit + 1, limit=derivations, depth=depth)
         if format is TreeFormat.json:
             _write_json(trees[:limit])

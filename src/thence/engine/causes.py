@@ -31,7 +31,6 @@ from thence.engine.state import NEVER
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Aggregate
-from thence.logic.policy import UNRESTRICTED
 from thence.model.events import Events
 from thence.model.source import Span
 from thence.model.time import EARLIEST, LATEST
@@ -77,6 +76,11 @@ class Gap:
         return self.prepared.uses[self.window.atom].event
 
     @property
+    def of_fact(self) -> bool:
+        """Whether what was absent is a row of a table, so that there is no window."""
+        return self.prepared.uses[self.window.atom].fact
+
+    @property
     def lengths(self) -> tuple[Constraint, ...]:
         """How long what was absent would have lasted: bounds between its own two ends."""
         use = self.prepared.uses[self.window.atom]
@@ -116,7 +120,7 @@ class History:
         self.events = {name: distinct(without_lineage(found)) for name, found in events.items()}
         self._numbered = {name: _numbered(found) for name, found in self.events.items()}
         self._none = {name: _none_of(found) for name, found in self._numbered.items()}
-        self._chosen: dict[int, set[tuple[int, ...]]] = {}
+        self._chosen: dict[int, set[tuple[Any, ...]]] = {}
 
     def direct(self, event: str, rows: Sequence[int]) -> dict[int, list[Derived]]:
         """The derivations of some events of a type, by their numbers."""
@@ -141,6 +145,7 @@ class History:
         """
         wanted: dict[str, set[int]] = {event: set(rows)}
         graph: dict[Key, list[Derived]] = {}
+        derived_here = frozenset(self.part.derived)
         for stage in reversed(self.part.stages):
             while any(wanted.get(name) for name in stage.events):
                 for name in stage.events:
@@ -148,7 +153,7 @@ class History:
                     for row, derived in self.direct(name, ask).items() if ask else ():
                         graph[name, row] = derived
                     for use in (u for row in ask for d in graph[name, row] for u in d.uses):
-                        if use.event not in self.part.base and use.key not in graph:
+                        if use.event in derived_here and use.key not in graph:
                             wanted.setdefault(use.event, set()).add(use.row)
         depths = _depths(graph)
         return {
@@ -180,14 +185,15 @@ class History:
         for match in matches:
             uses = _uses(match)
             owners = match.rows(head_atom(match.prepared.conjunct)).tolist()
+            repeated = _repeated(match)
             for row, (owner, gaps) in enumerate(zip(owners, _gaps(match), strict=True)):
-                uses_here = frozenset(use[row] for use in uses)
+                uses_here = frozenset(use[row] for use in uses) | repeated[row]
                 yield owner, Derived(match.prepared.conjunct.span, uses_here, gaps)
 
     def _counting(self, rule: Sequence[Prepared], number: int, match: Match) -> Match:
         """The rows of a match of one alternative that the rule's policy lets count."""
         policy = rule[0].conjunct.policy
-        if policy == UNRESTRICTED or not match.length:
+        if not policy.chooses or not match.length:
             return match
         known = self._chosen.get(id(rule))
         if known is None:
@@ -266,7 +272,7 @@ def _agreeing(match: Match, heads: Events) -> Match:
     plain = {
         name: head_column(match, place)
         for place, (name, term) in enumerate(terms)
-        if not isinstance(term, Aggregate)
+        if not isinstance(term, Aggregate) or conjunct.repetitions
     }
     start, end = interval(match)
     pins = take(heads, match.rows(head_atom(conjunct)))
@@ -304,10 +310,14 @@ def _among(events: Events, others: Events) -> Mask:
     return np.isin(ids[: len(events)], ids[len(events) :])
 
 
-def _members(match: Match) -> Iterator[tuple[int, ...]]:
+def _members(match: Match) -> Iterator[tuple[Any, ...]]:
     """The numbers of the events of each row, in the order of the body's atoms."""
     atoms = [a for a in match.prepared.conjunct.positive if match.prepared.uses[a].event != HEAD]
-    columns = [[use.row for use in _uses_of(match, a, match.rows(a))] for a in atoms]
+    columns: list[list[Any]] = [
+        [use.row for use in _uses_of(match, a, match.rows(a))] for a in atoms
+    ]
+    if match.prepared.conjunct.repetitions:
+        columns.append([tuple(sorted(use.key for use in uses)) for uses in _repeated(match)])
     return zip(*columns, strict=True)
 
 
@@ -316,6 +326,17 @@ def _uses(match: Match) -> list[list[Use]]:
     conjunct = match.prepared.conjunct
     head = head_atom(conjunct)
     return [_uses_of(match, a, match.rows(a)) for a in conjunct.positive if a != head]
+
+
+def _repeated(match: Match) -> list[frozenset[Use]]:
+    """For each row of a match, the events that are repetitions in it."""
+    found: list[set[Use]] = [set() for _ in range(match.length)]
+    for window in match.prepared.conjunct.repetitions:
+        chains = match.chains(window.atom)
+        uses = _uses_of(match, window.atom, chains.members)
+        for owner, use in zip(chains.owners.tolist(), uses, strict=True):
+            found[owner].add(use)
+    return [frozenset(uses) for uses in found]
 
 
 def _uses_of(match: Match, atom: int, rows: Index, collected: bool = False) -> list[Use]:

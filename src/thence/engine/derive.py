@@ -20,6 +20,7 @@ from thence.engine.match import Match
 from thence.engine.policy import Used, chosen
 from thence.engine.prepared import Prepared
 from thence.engine.project import projected
+from thence.engine.repeat import with_repetitions
 from thence.engine.rows import concat, take
 from thence.engine.search import holds
 from thence.engine.ticks import ticked
@@ -27,7 +28,6 @@ from thence.engine.windows import without
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
 from thence.logic.expr import Expr
-from thence.logic.policy import UNRESTRICTED
 from thence.model.events import Events
 
 
@@ -74,7 +74,7 @@ def derive(
         for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
     ]
     policy = alternatives[0].conjunct.policy
-    if matches and policy != UNRESTRICTED:
+    if matches and policy.chooses:
         matches = chosen(policy, matches, {} if used is None else used)
     if not matches:
         return []
@@ -96,7 +96,7 @@ def _matches(
     """The new matches of one alternative, judged and free of what must be absent."""
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
         policy = prepared.conjunct.policy
-        match = join(prepared, rels, limits, keep_all=keep_all or policy != UNRESTRICTED)
+        match = join(prepared, rels, limits, keep_all=keep_all or policy.chooses)
         if match is None:
             continue
         match = ticked(match, horizon.before if only_judged else None, horizon.now)
@@ -104,6 +104,8 @@ def _matches(
         for window in prepared.conjunct.windows:
             if window.mode == "absent":
                 match = without(match, window)
+        if match.length and prepared.conjunct.repetitions:
+            match = with_repetitions(match, keep_all or policy.chooses)
         if match.length:
             yield match
 
@@ -115,9 +117,11 @@ class _Sources:
         self.prepared = prepared
         self.inputs = inputs
         self.windows = {window.atom: window for window in prepared.conjunct.windows}
+        self.aliases = _aliases(prepared.conjunct)
         self.cache: dict[tuple[str, int], Events] = {}
 
     def get(self, which: str, atom: int) -> Events:
+        atom = self.aliases.get(atom, atom)
         found = self.cache.get((which, atom))
         if found is None:
             found = self.cache[which, atom] = self._filtered(which, atom)
@@ -144,6 +148,18 @@ class _Sources:
             return self.prepared.local.get(atom, ())
         prepared = self.prepared
         return [p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) == {atom}]
+
+
+def _aliases(conjunct: Conjunct) -> dict[int, int]:
+    """Atoms that stand for one repetition, and the window whose relation they share, so that equal
+    row numbers are one event."""
+    return {
+        atom: window.atom
+        for window in conjunct.repetitions
+        if (how := window.repetition) is not None
+        for atom in (how.first, how.last, how.previous)
+        if atom is not None
+    }
 
 
 def _terms(

@@ -59,3 +59,18 @@ def consume(
                     spent[first[i]] = True
         begin = end
     return kept
+
+
+@numba.njit("i8[::1](i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])", **_COMPILED)
+def longest(offsets: Index, starts: Index, ends: Index, lows: Index, highs: Index) -> Index:
+    """For each row, how many intervals can follow one another at most, all of them after ``lows``
+    and before ``highs``. The intervals of a row are sorted by their ends."""
+    count = len(offsets) - 1
+    found = np.zeros(count, dtype=np.int64)
+    for row in range(count):
+        end = lows[row]
+        for i in range(offsets[row], offsets[row + 1]):
+            if starts[i] > end and ends[i] < highs[row]:
+                found[row] += 1
+                end = ends[i]
+    return found

@@ -1,8 +1,8 @@
 """Lineage: which base events stand behind a result, and under which label.
 
 A lineage column holds, per row, a list of (label, base) pairs. ``base`` is the event itself as
-JSON text: type, start, end, attributes. ``label`` is the name it has in the rule that reads it
-from the input; empty where it has none.
+JSON text: type, start, end, attributes; a row of a table has no start and no end. ``label`` is the
+name it has in the rule that reads it from the input; empty where it has none.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from thence.engine.arrays import Index
 from thence.engine.keys import combine, identity_codes
 from thence.engine.match import Match
 from thence.engine.rows import concat, row_ids, take
+from thence.logic.conjunct import AtomUse
 from thence.model.events import Events
 from thence.model.time import format_timestamp
 
@@ -38,6 +39,9 @@ def match_lineage(match: Match) -> Any:
     parts = [
         (np.arange(match.length), atom, match.rows(atom)) for atom in prepared.conjunct.positive
     ]
+    for window in prepared.conjunct.repetitions:
+        chains = match.chains(window.atom)
+        parts.append((chains.owners, window.atom, chains.members))
     return _lists(match, parts, match.length)
 
 
@@ -63,7 +67,7 @@ def _lists(match: Match, parts: Sequence[tuple[Index, int, Index]], count: int) 
     owners, labels, bases = [], [], []
     for owner, atom, rows in parts:
         use, rel = match.prepared.uses[atom], match.rels[atom]
-        owner, label, base = _entries(rel, use.event, use.label, owner, rows)
+        owner, label, base = _entries(rel, use, owner, rows)
         owners.append(owner)
         labels.append(label)
         bases.append(base)
@@ -72,16 +76,14 @@ def _lists(match: Match, parts: Sequence[tuple[Index, int, Index]], count: int) 
     )
 
 
-def _entries(
-    rel: Events, event: str, label: str | None, owner: Index, rows: Index
-) -> tuple[Index, Any, Any]:
+def _entries(rel: Events, use: AtomUse, owner: Index, rows: Index) -> tuple[Index, Any, Any]:
     """(owner, label, base) of the events that some rows of a relation come from."""
     unique, inverse = np.unique(rows, return_inverse=True)
     if LINEAGE not in rel.columns:
-        texts = pa.array(_base_texts(take(rel, unique), event), pa.string())
+        texts = pa.array(_base_texts(take(rel, unique), use), pa.string())
         return (
             owner,
-            pa.array([label or ""] * len(rows), pa.string()),
+            pa.array([use.label or ""] * len(rows), pa.string()),
             texts.take(pa.array(inverse)),
         )
     lists = rel.columns[LINEAGE].take(pa.array(rows))
@@ -90,16 +92,15 @@ def _entries(
     return owner[parents], entries.field("label"), entries.field("base")
 
 
-def _base_texts(events: Events, event: str) -> list[str]:
+def _base_texts(events: Events, use: AtomUse) -> list[str]:
     names = list(events.columns)
     columns = [_json_values(events.columns[name]) for name in names]
+    times = zip(events.start.tolist(), events.end.tolist(), strict=True)
+    placed = [(None, None)] * len(events) if use.fact else list(times)
     return [
-        json.dumps(
-            [event, int(start), int(end), dict(zip(names, values, strict=True))],
-            ensure_ascii=False,
-        )
-        for start, end, *values in zip(events.start, events.end, *columns, strict=True)
-    ]  # fmt: skip
+        json.dumps([use.event, *place, dict(zip(names, values, strict=True))], ensure_ascii=False)
+        for place, *values in zip(placed, *columns, strict=True)
+    ]
 
 
 def _json_values(column: Any) -> list[Any]:
@@ -136,8 +137,9 @@ def _grouped(owners: Index, labels: Any, bases: Any, count: int) -> Any:
         range(len(first)),
         key=lambda i: (
             owners[i],
-            decoded[i][1],
-            decoded[i][2],
+            decoded[i][1] is None,  # facts have no time, and come last
+            decoded[i][1] or 0,
+            decoded[i][2] or 0,
             labels[i].as_py(),
             bases[i].as_py(),
         ),

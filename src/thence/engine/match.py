@@ -10,10 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thence.engine.arrays import Index
+from thence.engine.chains import Chains, chains_of
 from thence.engine.prepared import Prepared
 from thence.engine.rows import is_points
 from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted, Tick
-from thence.logic.expr import Expr
+from thence.logic.expr import Expr, Folded
 from thence.model.events import Events
 
 TIME = pa.timestamp("us", "UTC")
@@ -28,7 +29,10 @@ class Match:
     """Rows that agree so far. Immutable; a longer match keeps the shorter one and which of its
     rows it continues, so that a column nobody reads is never gathered."""
 
-    __slots__ = ("_chosen", "_columns", "_parent", "_rows", "_times", "length", "prepared", "rels")
+    __slots__ = (
+        "_chains", "_chosen", "_columns", "_parent", "_rows", "_times",
+        "length", "prepared", "rels",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class Match:
         self._chosen = chosen
         self._times: dict[int, Index] = {}
         self._columns: dict[Column, Any] = {}
+        self._chains: dict[int, Chains] = {}
 
     def extend(self, chosen: Index, atom: int, rows: Index) -> Match:
         """For each chosen row of this match, the same with one more atom bound."""
@@ -60,6 +65,26 @@ class Match:
         """For each chosen row of this match, the same with a tick at some time."""
         found = self.take(chosen)
         found._times[tick] = times
+        return found
+
+    def chained(self, chosen: Index | None, atom: int, chains: Chains) -> Match:
+        """The chosen rows (all of them, if none are said), each with its repetitions of an atom."""
+        every = np.arange(self.length) if chosen is None else chosen
+        found = self.take(every)
+        found._chains[atom] = chains
+        return found
+
+    def has_chains(self, atom: int) -> bool:
+        """Whether the repetitions of an atom have been found already."""
+        return atom in self._chains or (self._parent is not None and self._parent.has_chains(atom))
+
+    def chains(self, atom: int) -> Chains:
+        """The repetitions that each row has of an atom."""
+        found = self._chains.get(atom)
+        if found is None:
+            if self._parent is None or self._chosen is None:
+                raise AssertionError(f"atom {atom} is not repeated")
+            found = self._chains[atom] = self._parent.chains(atom).take(self._chosen)
         return found
 
     def where(self, mask: npt.NDArray[np.bool_]) -> Match:
@@ -116,6 +141,10 @@ class Match:
         def read(expr: Expr) -> Any:
             if isinstance(expr, Column):
                 return self.column(expr)
+            if isinstance(expr, Folded):
+                from thence.engine.repeat import folded  # noqa: PLC0415 (which reads matches)
+
+                return folded(self, expr.aggregate)
             assert isinstance(expr, NodeTime)
             return as_timestamps(self.time(expr.node))
 
@@ -128,3 +157,18 @@ def concat_matches(parts: Sequence[Match], atoms: Sequence[int]) -> Match:
         return parts[0]
     rows = {atom: np.concatenate([part.rows(atom) for part in parts]) for atom in atoms}
     return Match(parts[0].prepared, parts[0].rels, sum(p.length for p in parts), rows)
+
+
+def concat_chained(parts: Sequence[Match]) -> Match:
+    """Matches over the same relations, one after another, with their repetitions."""
+    if len(parts) == 1:
+        return parts[0]
+    conjunct = parts[0].prepared.conjunct
+    whole = concat_matches(parts, conjunct.positive)
+    for window in conjunct.repetitions:
+        if all(part.has_chains(window.atom) for part in parts):
+            found = [part.chains(window.atom) for part in parts]
+            sizes = np.concatenate([chains.sizes for chains in found])
+            members = np.concatenate([chains.members for chains in found])
+            whole = whole.chained(None, window.atom, chains_of(sizes, members))
+    return whole

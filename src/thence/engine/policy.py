@@ -1,8 +1,8 @@
 """Policies: of a rule's matches, those that count, in the order in which they are complete.
 
-Every match is a row of event numbers, one per atom. The numbers follow the order of events by
-time, then type, then attributes, so that to choose the first or the last event is to choose the
-least or the greatest number, on every host alike.
+Every match is a row of event numbers, one per atom that an event meets. The numbers follow the
+order of events by time, then type, then attributes, so that to choose the first or the last event
+is to choose the least or the greatest number, on every host alike.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from thence.engine.arrays import Index, Mask
 from thence.engine.lineage import without_lineage
 from thence.engine.match import Match
 from thence.engine.rows import concat, distinct, take
+from thence.logic.conjunct import WindowUse
 from thence.logic.policy import Policy
 from thence.model.events import Events
 
@@ -36,6 +37,7 @@ def chosen(policy: Policy, matches: Sequence[Match], used: Used) -> list[Match]:
         _spend(numbered, spent, used)
     else:
         kept = rows.groups  # the best of each group comes first
+    kept = _with_equals(kept, rows)
     mask = np.zeros(len(order), dtype=np.bool_)
     mask[order[kept]] = True
     found, start = [], 0
@@ -64,11 +66,12 @@ class _Numbered:
 
 def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered:
     """Number the events that take part in matches, and those that were used up."""
+    slots = [_slots(match) for match in matches]
     places: dict[str, list[tuple[int, int]]] = {}
-    for m, match in enumerate(matches):
-        for atom in match.prepared.conjunct.positive:
-            places.setdefault(match.prepared.uses[atom].event, []).append((m, atom))
-    width = max(len(match.prepared.conjunct.positive) for match in matches)
+    for m, own in enumerate(slots):
+        for number, slot in enumerate(own):
+            places.setdefault(slot.event, []).append((m, number))
+    width = max(len(own) for own in slots)
     lengths = [match.length for match in matches]
     begins = np.concatenate(([0], np.cumsum(lengths)))
     tables: dict[str, Events] = {}
@@ -77,11 +80,12 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
     for event, uses in sorted(places.items()):
         parts = []
         offset = 0
-        for m, atom in uses:
-            rows, inverse = np.unique(matches[m].rows(atom), return_inverse=True)
-            part = without_lineage(take(matches[m].rels[atom], rows))
+        for m, number in uses:
+            slot = slots[m][number]
+            rows, inverse = np.unique(slot.members, return_inverse=True)
+            part = without_lineage(take(matches[m].rels[slot.atom], rows))
             parts.append(part)
-            where[m, atom] = offset + inverse
+            where[m, number] = offset + inverse
             offset += len(part)
         if event in used:
             parts.append(used[event])
@@ -98,10 +102,9 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
     )
     size = int(numbers.max()) + 1 if len(numbers) else 0
     members = np.full((int(begins[-1]), width), NO_EVENT, dtype=np.int64)
-    for (m, atom), positions in where.items():
-        event = matches[m].prepared.uses[atom].event
-        slot = matches[m].prepared.conjunct.positive.index(atom)
-        members[begins[m] : begins[m + 1], slot] = split[event][positions]
+    for (m, number), positions in where.items():
+        slot = slots[m][number]
+        members[begins[m] + slot.rows, number] = split[slot.event][positions]
     spent = np.zeros(size, dtype=np.bool_)
     for event, events in used.items():
         if event in split:
@@ -109,6 +112,46 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
     by_number = np.empty(size, dtype=np.int64)
     by_number[numbers] = np.arange(len(numbers))
     return _Numbered(members, starts[by_number], ends[by_number], tables, split, spent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A place for an event in a match: an atom, or one of its repetitions; and the rows of the
+    match that have an event there, with the event."""
+
+    atom: int
+    event: str
+    label: str | None
+    rows: Index
+    members: Index
+
+
+def _slots(match: Match) -> list[_Slot]:
+    """The places for events in a match, in the order of the pattern's parts."""
+    conjunct = match.prepared.conjunct
+    everyone = np.arange(match.length)
+    repeated = {w.repetition.place: w for w in conjunct.repetitions if w.repetition is not None}
+    ends = {a for w in repeated.values() for a in _ends_of(w)}
+    found: list[_Slot] = []
+    for number in range(len(conjunct.positive) + 1):
+        if number in repeated:
+            window = repeated[number]
+            use, chains = match.prepared.uses[window.atom], match.chains(window.atom)
+            for step in range(int(chains.sizes.max(initial=0))):
+                rows = np.flatnonzero(chains.sizes > step)
+                members = chains.members[chains.offsets[rows] + step]
+                found.append(_Slot(window.atom, use.event, use.label, rows, members))
+        atom = conjunct.positive[number] if number < len(conjunct.positive) else None
+        if atom in conjunct.events and atom not in ends:
+            use = match.prepared.uses[atom]
+            found.append(_Slot(atom, use.event, use.label, everyone, match.rows(atom)))
+    return found
+
+
+def _ends_of(window: WindowUse) -> list[int]:
+    """The atoms that are the first and the last of a repetition, and so are among its events."""
+    how = window.repetition
+    return [a for a in (how.first, how.last) if a is not None] if how is not None else []
 
 
 def _dense(order: Index, rank: Index, kinds: Index) -> Index:
@@ -147,7 +190,10 @@ def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> 
     for slot in range(width):
         column, choice = members[:, slot], choices[:, slot]
         free[slot] = np.where(choice == 0, column, NO_EVENT)
-        preferred[slot] = np.where(choice < 0, -column, np.where(choice > 0, column, 0))
+        # Where one match has no further repetition and another has, the other comes first.
+        there = np.where(column == NO_EVENT, len(numbered.starts), column)
+        backwards = np.where(column == NO_EVENT, 1, -column)
+        preferred[slot] = np.where(choice < 0, backwards, np.where(choice > 0, there, 0))
     order = np.lexsort((*reversed(preferred), *reversed(free), terminator, ends))
     detections = _changes([ends[order], terminator[order]])
     groups = detections | _changes([column[order] for column in free])
@@ -158,8 +204,8 @@ def _choices(policy: Policy, match: Match, width: int) -> Index:
     """For each atom of a match: 1 to take the first, -1 the last, 0 for all."""
     code = {"all": 0, "first": 1, "last": -1}
     row = np.zeros(width, dtype=np.int64)
-    for slot, atom in enumerate(match.prepared.conjunct.positive):
-        row[slot] = code[policy.choice_of(match.prepared.uses[atom].label)]
+    for number, slot in enumerate(_slots(match)):
+        row[number] = code[policy.choice_of(slot.label)]
     return np.broadcast_to(row, (match.length, width))
 
 
@@ -197,6 +243,16 @@ def _consuming(policy: Policy, rows: _Rows, numbered: _Numbered) -> tuple[Mask, 
         policy.consumption == "exclusive",
     )
     return kept, spent & ~numbered.spent
+
+
+def _with_equals(kept: Mask, rows: _Rows) -> Mask:
+    """The matches that count, and those of the same events: a policy chooses among events, and has
+    no say in which rows of tables they are looked up with."""
+    runs = np.cumsum(rows.groups | _changes(list(rows.members.T))) - 1
+    counting = np.zeros(len(runs), dtype=np.bool_)
+    counting[runs[kept]] = True
+    found: Mask = counting[runs]
+    return found
 
 
 def _spend(numbered: _Numbered, spent: Mask, used: Used) -> None:

@@ -18,7 +18,7 @@ from thence.logic.conjunct import (
     Tick,
     WindowUse,
 )
-from thence.logic.expr import Aggregate, Expr, leaves
+from thence.logic.expr import Aggregate, Expr, read_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Prepared:
             expr = expr.arg
         if expr is None:
             return NOTHING
-        found = list(leaves(expr))
+        found = list(read_by(expr))
         columns = frozenset(leaf for leaf in found if isinstance(leaf, Column))
         times = self.nodes_read(leaf.node for leaf in found if isinstance(leaf, NodeTime))
         return Reads(columns, times.nodes)
@@ -163,7 +163,14 @@ class Prepared:
     def window_reads(self, window: WindowUse) -> Reads:
         """What a window reads, of the match and of its own atom."""
         found = self.nodes_read(n for c in window.constraints for n in (c.later, c.earlier))
-        for expr in [*window.predicates, *(expr for _, expr in window.links)]:
+        exprs = [*window.predicates, *(expr for _, expr in window.links)]
+        if window.repetition is not None:
+            exprs += [*window.repetition.conditions, *window.repetition.linked]
+            ends = [a for a in (window.repetition.first, window.repetition.last) if a is not None]
+            found |= self.nodes_read(
+                n for a in ends for n in (self.uses[a].start, self.uses[a].end)
+            )
+        for expr in exprs:
             found |= self.reads(expr)
         return found
 
@@ -172,7 +179,7 @@ class Prepared:
         """What is read once all positive atoms are bound: windows, gates and the head."""
         conjunct = self.conjunct
         found = self.nodes_read((conjunct.start, conjunct.end, *conjunct.gates))
-        for term in conjunct.terms:
+        for term in (*conjunct.terms, *conjunct.having):
             found |= self.reads(term)
         for window in conjunct.windows:
             found |= self.window_reads(window)

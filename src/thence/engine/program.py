@@ -15,7 +15,6 @@ from thence.logic.expr import Aggregate, Expr
 from thence.logic.functions import type_of
 from thence.logic.normalise import Normaliser
 from thence.logic.ops import Rule
-from thence.logic.policy import UNRESTRICTED
 from thence.model.errors import CheckError, Diagnostic, diagnose
 from thence.model.schema import Attribute, EventSchema
 from thence.model.types import TIMESTAMP, Type
@@ -40,7 +39,8 @@ class Part:
     """Stages that run together, and all that a step over them needs to know.
 
     ``inputs`` come from outside, ``base`` are those of them that no rule derives, and ``outputs``
-    are what is given back. A whole program is one part; a host may cut it into several.
+    are what is given back. ``tables`` are the static tables that rules look into. A whole program
+    is one part; a host may cut it into several.
     """
 
     stages: tuple[Stage, ...]
@@ -48,6 +48,7 @@ class Part:
     inputs: tuple[str, ...]
     base: frozenset[str]
     outputs: tuple[str, ...]
+    tables: tuple[str, ...] = ()
 
     @property
     def derived(self) -> tuple[str, ...]:
@@ -75,8 +76,8 @@ class Part:
         policy chooses from, need all of theirs."""
         found: dict[str, set[str]] = {}
         for rule in self.prepared:
-            whole = {window.atom for window in rule.conjunct.windows if window.mode == "collect"}
-            if rule.conjunct.policy != UNRESTRICTED:
+            whole = {window.atom for window in rule.conjunct.windows if window.mode != "absent"}
+            if rule.conjunct.policy.chooses:
                 whole |= set(rule.conjunct.positive)
             for atom, use in enumerate(rule.uses):
                 names = found.setdefault(use.event, set())
@@ -98,11 +99,13 @@ class Compiled:
             dict.fromkeys(rule.event for rule in checked.program.rules if not is_inner(rule.event))
         )
         self.inputs: tuple[str, ...] = tuple(e.name for e in checked.program.events)
+        self.tables: tuple[str, ...] = tuple(t.name for t in checked.program.tables)
 
     @cached_property
     def whole(self) -> Part:
         """The program as one part."""
-        return Part(self.stages, self.schemas, self.inputs, frozenset(self.inputs), self.public)
+        base = frozenset(self.inputs)
+        return Part(self.stages, self.schemas, self.inputs, base, self.public, self.tables)
 
     @cached_property
     def everything(self) -> Part:
@@ -114,10 +117,11 @@ class Compiled:
         derived = {event for stage in stages for event in stage.events}
         alternatives = [alt for stage in stages for rule in stage.rules for alt in rule]
         read = dict.fromkeys(use.event for alt in alternatives for use in alt.uses)
-        inputs = tuple(event for event in read if event not in derived)
-        schemas = {event: self.schemas[event] for event in (*inputs, *derived)}
+        tables = tuple(name for name in read if self.schemas[name].table)
+        inputs = tuple(event for event in read if event not in derived and event not in tables)
+        schemas = {event: self.schemas[event] for event in (*inputs, *derived, *tables)}
         base = frozenset(inputs) & frozenset(self.inputs)
-        return Part(stages, schemas, inputs, base, outputs)
+        return Part(stages, schemas, inputs, base, outputs, tables)
 
     @cached_property
     def prepared(self) -> tuple[Prepared, ...]:

@@ -11,6 +11,7 @@ from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, match_lineage
 from thence.engine.match import Match
+from thence.engine.repeat import folded
 from thence.engine.rows import distinct, is_points, unique_by
 from thence.logic.conjunct import Column, EndPoint, NodeTime, is_inner
 from thence.logic.expr import Aggregate, Call
@@ -48,10 +49,12 @@ def _one_point(match: Match) -> bool:
 
 
 def head_column(match: Match, place: int) -> Any:
-    """A column of the head that is no aggregate, in its own type even where it is all null."""
+    """A column of the head that is no aggregate over what is collected, in its own type even where
+    it is all null."""
     conjunct = match.prepared.conjunct
     term, kind = conjunct.terms[place], conjunct.types[place]
-    assert not isinstance(term, Aggregate)
+    if isinstance(term, Aggregate):
+        return folded(match, term)
     column = evaluate(term, match.leaf, match.length)
     if kind is not None and pa.types.is_null(column.type):
         return pa.nulls(len(column), kind.arrow)
@@ -83,6 +86,8 @@ def _tells_rows_apart(match: Match) -> bool:
     """Whether the head's columns and interval determine every atom's row, so that no two matches
     give the same event."""
     prepared, conjunct = match.prepared, match.prepared.conjunct
+    if conjunct.repetitions:
+        return False
     shown = {term for term in conjunct.terms if isinstance(term, Column)}
     for link in conjunct.links:
         if shown & set(link):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Options:
     retention: Mapping[str, Retention] | None = None
     progress: Callable[[int, int], None] | None = None
     """Called after each stage with how many are done, and how many there are."""
+    tables: Mapping[str, Events] = field(default_factory=dict)
+    """The rows of the static tables. They are there in every step, and are no part of the state."""
 
 
 def step(
@@ -43,6 +45,7 @@ def step(
     """
     old = _known(part, state, options)
     new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
+    new |= {name: _none_of(old[name]) for name in part.tables}
     inputs = Inputs(old, new)
     moment = Horizon(state.horizon, max(horizon, state.horizon))
     used = dict(state.used)
@@ -88,13 +91,14 @@ def distinct_step(
 
 
 def _known(part: Part, state: State, options: Options) -> dict[str, Events]:
-    """The remembered events of every type, none where none are remembered."""
-    return {
+    """The remembered events of every type, none where none are remembered; and the facts."""
+    known = {
         name: state.events[name]
         if name in state.events
         else empty_events(schema, options.lineage and name not in part.base)
         for name, schema in part.schemas.items()
     }
+    return known | {name: options.tables[name] for name in part.tables}
 
 
 def _run_stage(

@@ -37,6 +37,12 @@ class Place:
     source: str
     event: str
     rows: Rows | None = None
+    kind: str = "event"
+
+    @property
+    def what(self) -> str:
+        """What the rows are, in words: the event, or the table."""
+        return f"{self.kind} '{self.event}'"
 
     def row(self, position: int) -> int:
         """The number of a row as people count: from 1."""
@@ -45,7 +51,7 @@ class Place:
     def error(self, column: str, position: int, value: Any, reason: str) -> InputError:
         """The error about one value."""
         return InputError(
-            f"{self.source}: event '{self.event}', column '{column}', row {self.row(position)}: "
+            f"{self.source}: {self.what}, column '{column}', row {self.row(position)}: "
             f"{show(value)} cannot be used; {reason}."
         )
 
@@ -124,7 +130,7 @@ def _values(array: pa.Array, name: str, place: Place) -> list[Any]:
         values: list[Any] = array.to_pylist()
     except (ValueError, OverflowError) as problem:
         raise InputError(
-            f"{place.source}: event '{place.event}', column '{name}' holds values of type "
+            f"{place.source}: {place.what}, column '{name}' holds values of type "
             f"{array.type} that cannot be read: {problem}"
         ) from None
     return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -46,6 +46,7 @@ def read_events(
     warn: bool = False,
     clock: Collection[str] = (),
     after: int | None = None,
+    tables: Mapping[str, EventSchema] | None = None,
 ) -> dict[str, Events]:
     """The events of each needed type, with the needed attributes, in the types declared.
 
@@ -54,7 +55,8 @@ def read_events(
     the attributes that are read; an event that it leaves out is read for its times alone. Rows of
     types that are not declared are left out; ``warn`` warns of a table that has no others. Of the
     events in ``clock`` only the latest time matters, so that one row may stand for all of a table
-    in which everything ends after ``after``.
+    in which everything ends after ``after``. ``tables`` are those of the program's tables, which
+    are not given here.
 
     >>> from thence.model.schema import Attribute
     >>> from thence.model.types import INT
@@ -68,7 +70,7 @@ def read_events(
         name: tuple(a for a in schemas[name].names if columns is None or a in columns.get(name, ()))
         for name in names
     }
-    reader = _Reader(schemas, wanted, warn, frozenset(clock), after)
+    reader = _Reader(schemas, wanted, warn, frozenset(clock), after, tables or {})
     parts: dict[str, list[Events]] = {name: [] for name in names}
     for name, part in reader.read(events):
         parts[name].append(part)
@@ -84,56 +86,35 @@ class _Reader:
     warn: bool
     clock: frozenset[str]
     after: int | None
+    tables: Mapping[str, EventSchema]
 
     def read(self, events: Any) -> Iterator[tuple[str, Events]]:
         if isinstance(events, Mapping) and not self._is_table(events):
             for name, table in events.items():
+                if name in self.tables:
+                    raise misplaced(name)
                 if name not in self.schemas:
                     raise self._unknown(name)
                 if name in self.wanted:
-                    for frame, _ in self._frames(table, f"events[{name!r}]"):
+                    for frame, _ in frames_of(table, f"events[{name!r}]", self._columns):
                         yield from self._read_one(frame, name)
             return
-        for frame, hint in self._frames(events, "events"):
+        for frame, hint in frames_of(events, "events", self._columns):
             yield from self._read_mixed(frame, hint)
 
     def _is_table(self, events: Mapping[Any, Any]) -> bool:
         """Whether a mapping is a table in columns, rather than a table per event."""
-        return not all(key in self.schemas for key in events) and any(
+        known = {*self.schemas, *self.tables}
+        return not all(key in known for key in events) and any(
             key in events for key in _RESERVED if key not in self.schemas
         )
 
     def _unknown(self, name: Any) -> InputError:
         known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
         return InputError(
-            f"events: the program declares no input event {name!r}.{_nearest(name, self.schemas)} "
+            f"events: the program declares no input event {name!r}.{nearest(name, self.schemas)} "
             f"Declared are: {known}."
         )
-
-    def _frames(self, value: Any, label: str) -> Iterator[tuple[Frame, str | None]]:
-        """The tables that a value stands for, each with the event that a file's name suggests."""
-        if isinstance(value, str | Path):
-            for path in find_files(value):
-                yield open_file(path, self._columns()), stem(path)
-                file_was_read(path)
-        elif is_pandas(value) and hasattr(value, "columns"):
-            yield PandasFrame(label, value), None
-        elif hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
-            yield arrow_frame(label, value), None
-        elif isinstance(value, Mapping):
-            yield columns_frame(label, value), None
-        elif isinstance(value, Iterable) and not isinstance(value, bytes):
-            items = list(value)
-            if items and isinstance(items[0], Mapping):
-                yield records_frame(label, items), None
-            else:
-                for index, item in enumerate(items):
-                    yield from self._frames(item, f"{label}[{index}]")
-        else:
-            hint = " Call its collect() first." if hasattr(value, "collect") else ""
-            raise InputError(
-                f"{label}: this {type(value).__name__} is not a table.{hint} A table is {_TABLES}."
-            )
 
     def _columns(self) -> dict[str, set[Type]]:
         """Every column that may be read, and the types it is declared with."""
@@ -169,7 +150,7 @@ class _Reader:
         have = list(dict.fromkeys(map(str, types)))
         shown = ", ".join(f"'{name}'" for name in have[:6]) + (", …" if len(have) > 6 else "")
         known = ", ".join(f"'{name}'" for name in self.schemas) or "none"
-        close = next((hint for name in have if (hint := _nearest(name, self.schemas))), "")
+        close = next((hint for name in have if (hint := nearest(name, self.schemas))), "")
         return (
             f"{frame.label}: no row is an event that the program declares.{close} Its types are: "
             f"{shown}. Declared events are: {known}."
@@ -180,7 +161,7 @@ class _Reader:
         known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
         return InputError(
             f"{frame.label} has no column 'type' that says which event a row is."
-            f"{_nearest('type', names)} Add one, or give a table per event: {{name: table}}, or "
+            f"{nearest('type', names)} Add one, or give a table per event: {{name: table}}, or "
             f"NAME=PATH on the command line. Its columns are: {have}. Declared events are: {known}."
         )
 
@@ -242,6 +223,37 @@ class _Reader:
         yield event, Events(start, end, columns)
 
 
+def frames_of(
+    value: Any, label: str, columns: Callable[[], dict[str, set[Type]]]
+) -> Iterator[tuple[Frame, str | None]]:
+    """The tables that a value stands for, each with the name that a file's own suggests.
+
+    ``columns`` gives the columns that may be read, and the types that they are declared with.
+    """
+    if isinstance(value, str | Path):
+        for path in find_files(value):
+            yield open_file(path, columns()), stem(path)
+            file_was_read(path)
+    elif is_pandas(value) and hasattr(value, "columns"):
+        yield PandasFrame(label, value), None
+    elif hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
+        yield arrow_frame(label, value), None
+    elif isinstance(value, Mapping):
+        yield columns_frame(label, value), None
+    elif isinstance(value, Iterable) and not isinstance(value, bytes):
+        items = list(value)
+        if items and isinstance(items[0], Mapping):
+            yield records_frame(label, items), None
+        else:
+            for index, item in enumerate(items):
+                yield from frames_of(item, f"{label}[{index}]", columns)
+    else:
+        hint = " Call its collect() first." if hasattr(value, "collect") else ""
+        raise InputError(
+            f"{label}: this {type(value).__name__} is not a table.{hint} A table is {_TABLES}."
+        )
+
+
 def _joined(parts: list[Events], schema: EventSchema, wanted: tuple[str, ...]) -> Events:
     if len(parts) == 1:
         return parts[0]
@@ -260,7 +272,15 @@ def _missing(frame: Frame, event: str, attribute: str, names: Collection[str]) -
     have = ", ".join(f"'{n}'" for n in names) or "none"
     return InputError(
         f"{frame.label}: event '{event}' has no column '{attribute}'."
-        f"{_nearest(attribute, names)} Its columns are: {have}."
+        f"{nearest(attribute, names)} Its columns are: {have}."
+    )
+
+
+def misplaced(name: str) -> InputError:
+    """The error that a table stands among the events."""
+    return InputError(
+        f"events: the program declares '{name}' as a table, whose rows have no time. Give it "
+        f"beside the events: tables={{{name!r}: …}}, or --table {name}=PATH on the command line."
     )
 
 
@@ -271,7 +291,8 @@ def _no_type(frame: Frame, row: int, name: Any = None) -> InputError:
     )
 
 
-def _nearest(name: Any, known: Iterable[str]) -> str:
+def nearest(name: Any, known: Iterable[str]) -> str:
+    """A sentence that asks whether the known name most like the one given was meant, or nothing."""
     close = get_close_matches(str(name), list(known), n=1)
     if not close:
         lowered = {k.lower(): k for k in known}

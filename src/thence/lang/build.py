@@ -7,7 +7,7 @@ tree is built without recursion and without an intermediate tree.
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from lark import Token
 
@@ -43,6 +43,7 @@ from thence.model.types import (
 
 Parts: TypeAlias = list[Any]
 MAX_INT = 2**63 - 1
+MOST_TIMES = 1000
 
 
 def _deepest(nodes: Parts) -> int:
@@ -66,6 +67,11 @@ class Build(BuildSql):
         limits = [p for p in parts[1:] if isinstance(p, Token) and p.type in _LIMITS]
         longest = duration_of(limits[0]) if limits else None
         return s.EventDecl(unquoted(name), columns, longest, start_of(name), end_of(name))
+
+    def table(self, parts: Parts) -> s.EventDecl:
+        name = parts[1]
+        columns = tuple(part for part in parts if isinstance(part, s.Column))
+        return s.EventDecl(unquoted(name), columns, None, start_of(name), end_of(name), table=True)
 
     def rule(self, parts: Parts) -> s.RuleDecl:
         name, semicolon = parts[0], parts[-1]
@@ -194,12 +200,15 @@ class Build(BuildSql):
 
     # -- rows of operands and operators
 
-    def chain(self, parts: Parts) -> s.Chain:
+    def chain(self, parts: Parts) -> s.Node:
         row: Parts = []
         open_between = False
         for part in parts:
             if isinstance(part, s.Chain):
                 row.extend(part.parts)
+                continue
+            if isinstance(part, _Quantifier):
+                row.append(_repeated(row.pop(), part))
                 continue
             if isinstance(part, s.Op):
                 if open_between and part.text == "and":
@@ -208,7 +217,7 @@ class Build(BuildSql):
                 elif part.text in ("between", "not between"):
                     open_between = True
             row.append(part)
-        return _chain(row)
+        return row[0] if len(row) == 1 else _chain(row)
 
     def operand(self, parts: Parts) -> s.Node:
         last = parts[-1]
@@ -250,6 +259,29 @@ class Build(BuildSql):
 
     def not_in_list(self, parts: Parts) -> s.Op:
         return self.in_list(parts[1:])._replace(text="not in", start=start_of(parts[0]))
+
+    def repeat(self, parts: Parts) -> _Quantifier:
+        start, end = start_of(parts[0]), end_of(parts[-1])
+        if len(parts) == 1:
+            return _Quantifier(1 if parts[0] == "+" else 0, None, start, end)
+        counts = [int(part) for part in parts if part.type == "INT" and len(part) < 10]
+        open_ended = any(part.type == "COMMA" for part in parts)
+        if len(counts) < sum(part.type == "INT" for part in parts) or max(counts) > MOST_TIMES:
+            raise SyntaxProblem(
+                Span(start, end),
+                f"a repetition can be limited to at most {MOST_TIMES} times",
+                "leave out the upper limit: {3,} is three times or more",
+            )
+        most = None if open_ended and len(counts) == 1 else counts[-1]
+        if most is not None and (most < counts[0] or most == 0):
+            raise SyntaxProblem(
+                Span(start, end),
+                "a repetition that can never be"
+                if most
+                else "what is repeated no times is not there",
+                "write the lower limit first, as in {2,5}",
+            )
+        return _Quantifier(counts[0], most, start, end)
 
     # -- operands
 
@@ -372,6 +404,21 @@ def _one_event(written: str, shown: str, target: s.Node) -> None:
 
 
 _SPELLINGS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
+
+
+class _Quantifier(NamedTuple):
+    """How often the operand before it is repeated."""
+
+    least: int
+    most: int | None
+    start: int
+    end: int
+
+
+def _repeated(target: s.Node | s.Op, times: _Quantifier) -> s.Repeated:
+    if isinstance(target, s.Op):
+        raise SyntaxProblem(Span(times.start, times.end), "there is nothing here to repeat")
+    return s.Repeated(target, times.least, times.most, target.start, times.end, target.depth + 1)
 
 
 class _Delimited:

@@ -19,6 +19,7 @@ from thence.lang.words import AGGREGATES, NOT_YET, PATTERN_OPERATORS
 from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
+from thence.logic.repetition import settled
 from thence.model.schema import RESERVED_ATTRIBUTES, Attribute, EventSchema
 from thence.model.source import Source, Span
 
@@ -34,13 +35,16 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     rules = lower(statements, report)
     schemas = _schemas(declared, report)
     events = {
-        name: EventInfo(name, schema.names, str(schema), True) for name, schema in schemas.items()
+        name: EventInfo(name, schema.names, str(schema), not schema.table, schema.table)
+        for name, schema in schemas.items()
     }
     for rule in rules:
         _declare_head(rule, schemas, events, report)
     linked = tuple(_rule(rule, events, report) for rule in rules)
     report.raise_if_any()
-    return LogicProgram(tuple(schemas.values()), linked, source)
+    streams = tuple(schema for schema in schemas.values() if not schema.table)
+    tables = tuple(schema for schema in schemas.values() if schema.table)
+    return LogicProgram(streams, linked, source, tables)
 
 
 def _schemas(declared: Sequence[s.EventDecl], report: Report) -> dict[str, EventSchema]:
@@ -48,9 +52,9 @@ def _schemas(declared: Sequence[s.EventDecl], report: Report) -> dict[str, Event
     for event in declared:
         span = Span(event.name_start, event.name_end)
         if event.name in schemas:
-            report.error(span, f"the event '{event.name}' is declared twice")
+            report.error(span, f"the {_kind(event)} '{event.name}' is declared twice")
             continue
-        _check_event_name(event.name, span, report)
+        _check_event_name(event.name, span, report, _kind(event))
         seen: set[str] = set()
         for column in event.columns:
             where = s.span_of(column)
@@ -69,20 +73,25 @@ def _schemas(declared: Sequence[s.EventDecl], report: Report) -> dict[str, Event
         attributes = tuple(Attribute(column.name, column.type) for column in event.columns)
         if event.longest is not None and event.longest < 0:
             report.error(span, f"no '{event.name}' can last less than no time")
-        schemas[event.name] = EventSchema(event.name, attributes, event.longest)
+        schemas[event.name] = EventSchema(event.name, attributes, event.longest, event.table)
     return schemas
 
 
-def _check_event_name(name: str, span: Span, report: Report) -> None:
+def _kind(declared: s.EventDecl) -> str:
+    return "table" if declared.table else "event"
+
+
+def _check_event_name(name: str, span: Span, report: Report, what: str = "event") -> None:
+    article = "an" if what == "event" else "a"
     if name.lower() in _OPERATORS:
         kind = "an aggregate" if name.lower() in AGGREGATES else "an operator"
         report.error(
             span,
-            f"an event cannot be called '{name}': that is {kind} of the language",
+            f"{article} {what} cannot be called '{name}': that is {kind} of the language",
             "choose another name",
         )
     elif name == "_":
-        report.error(span, "an event cannot be called '_': that stands for anything")
+        report.error(span, f"{article} {what} cannot be called '_': that stands for anything")
 
 
 def _check_is_public(statement: s.Statement | CreateEvent, report: Report) -> None:
@@ -106,9 +115,10 @@ def _declare_head(
 ) -> None:
     span = Span(rule.start, rule.head_end)
     if rule.name in schemas:
+        word = "table" if schemas[rule.name].table else "event"
         report.error(
             Span(rule.start, rule.name_end),
-            f"'{rule.name}' is declared with `event`, so no rule can derive it",
+            f"'{rule.name}' is declared with `{word}`, so no rule can derive it",
             "give the derived event another name, or remove the declaration",
         )
         return
@@ -163,17 +173,19 @@ def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rul
             scope.labels[cyclic][0].span, f"the timer '{cyclic}' is relative to itself, in the end"
         )
     body = Patterns(scope, report).body(rule)
-    values = Values(scope, report)
+    values = Values(scope, report, folds=scope.repeats)
     terms = _terms(rule, scope, values)
     for value in (body, *(term.value for term in terms)):
         _check_depth(value, Span(rule.start, rule.head_end))
-    return Rule(
-        rule.name,
-        terms,
-        body,
-        Span(rule.start, rule.end),
-        Span(rule.start, rule.head_end),
-        policy_of(rule.policy, report),
+    return settled(
+        Rule(
+            rule.name,
+            terms,
+            body,
+            Span(rule.start, rule.end),
+            Span(rule.start, rule.head_end),
+            policy_of(rule.policy, report),
+        )
     )
 
 

@@ -17,7 +17,7 @@ _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 _AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
 # Words of event SQL are names wherever no query stands.
-_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "OF", "ROWS"}
+_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE", "OF", "ROWS"}
 _NAMES |= {"_GROUP", "_HAVING", "RANGE", "SLIDE", "NOW"}
 _BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {
@@ -190,22 +190,21 @@ def _create(place: _Place) -> SyntaxProblem | None:
 
 
 def _repetition(place: _Place) -> SyntaxProblem | None:
-    previous = place.previous
-    if previous is None:
-        return None
-    span = None
-    if place.kind == "LBRACE" and previous.type in ("NAME", "RPAR", "WORD", "RSQB"):
-        close = place.source.text.find("}", place.span.start)
-        span = Span(place.span.start, close + 1 if close >= 0 else place.span.end)
-    elif (
-        previous.type in ("PLUS", "STAR")
-        and place.kind in _AFTER_PATTERN
-        and "LPAR" in (place.expected)
+    """Braces behind a pattern that do not say how often."""
+    opened = next((t for t in reversed(place.before) if t.type == "LBRACE"), None)
+    if opened is None or any(
+        t.type == "RBRACE" for t in place.before[place.before.index(opened) :]
     ):
-        span = _span(previous)
-    if span is None:
         return None
-    return SyntaxProblem(span, "repetition of a pattern is not part of this version")
+    at = place.before.index(opened)
+    behind = at and place.before[at - 1].type in ("NAME", "RPAR", "WORD", "RSQB")
+    if not behind:
+        return None
+    return SyntaxProblem(
+        _span(opened).to(place.span),
+        "a repetition says how often, in whole numbers",
+        "write {3} for three times, {2,5} for two to five, {2,} for two or more",
+    )
 
 
 def _unit(place: _Place) -> SyntaxProblem | None:
@@ -319,6 +318,7 @@ _STARTS_OPERAND = {"NAME", "LPAR", "INT", "STRING"}
 _WORDS = {
     "WORD": "a name",
     "_EVENT": "`event`",
+    "TABLE": "`table`",
     "ARROW": "`<-`",
     "COLON": "`:`",
     "DURATION": "a duration such as `10 s`",

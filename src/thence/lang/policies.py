@@ -11,10 +11,12 @@ from thence.logic.policy import CONTEXTS, UNRESTRICTED, Policy
 from thence.model.source import Span
 
 _CHOICES = ("all", "first", "last")
+_SHAPES = ("greedy", "strict")
 _CONSUMPTIONS = ("shared", "exclusive")
 _WORDS = (
     "a policy is one of unrestricted, recent, chronicle and continuous, or is made of first, last "
-    "or all (or first(label), last(label), all(label)) and shared or exclusive"
+    "or all (or first(label), last(label), all(label)) and shared or exclusive; greedy and "
+    "strict are about repetitions and sequences"
 )
 
 
@@ -37,6 +39,10 @@ def policy_of(words: Sequence[PolicyWord], report: Report) -> Policy:
     return policy
 
 
+def _shaped(policy: Policy, name: str) -> Policy:
+    return replace(policy, greedy=True) if name == "greedy" else replace(policy, strict=True)
+
+
 def _with(policy: Policy, word: PolicyWord, report: Report) -> tuple[tuple[str, ...], Policy]:
     """A policy with one more word, and the aspects that the word settles."""
     name = word.word
@@ -51,6 +57,8 @@ def _with(policy: Policy, word: PolicyWord, report: Report) -> tuple[tuple[str, 
         chosen = tuple((label, name) for label in word.labels)
         labels = tuple(sorted({*policy.labels, *chosen}))
         return tuple(f"label {label}" for label in word.labels), replace(policy, labels=labels)  # type: ignore[arg-type]
+    if name in _SHAPES:
+        return (name,), _shaped(policy, name)
     if name in CONTEXTS:
         context = CONTEXTS[name]
         found = replace(policy, choice=context.choice, consumption=context.consumption)

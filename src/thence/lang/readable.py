@@ -13,7 +13,7 @@ from itertools import chain, count
 from typing import Any
 
 from thence.logic.conjunct import is_inner
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, read_by
 from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, Where, While, walk
 from thence.model.source import Source, Span
 from thence.model.types import Type
@@ -34,7 +34,7 @@ def readable(program: LogicProgram) -> LogicProgram:
     >>> [rule.event for rule in shown.rules], shown.rules[1].body
     (['late_2', 'late'], Atom(event='late_2', args=()))
     """
-    events = [e.name for e in program.events] + [rule.event for rule in program.rules]
+    events = [e.name for e in program.declared] + [rule.event for rule in program.rules]
     for_event = _fresh(events)
     rules = tuple(_rule(rule, for_event) for rule in program.rules)
     return replace(program, rules=rules) if rules != program.rules else program
@@ -78,7 +78,7 @@ def _names(rule: Rule) -> tuple[list[str], list[str]]:
                 exprs.append(condition)
             case Label(name) | Ref(name) | Timer(name) | While(name):
                 inside.append(name)
-    for leaf in chain.from_iterable(map(leaves, exprs)):
+    for leaf in chain.from_iterable(map(read_by, exprs)):
         match leaf:
             case Var(name) | Attr(name) | TimeOf(name):
                 inside.append(name)

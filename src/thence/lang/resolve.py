@@ -16,12 +16,15 @@ from thence.logic.ops import (
     At,
     Atom,
     Label,
+    NoFact,
     Not,
     Or,
     Par,
     Pattern,
     Ref,
+    Repeat,
     Seq,
+    Until,
     Where,
     While,
     Within,
@@ -39,7 +42,7 @@ class Patterns:
 
     def __init__(self, scope: Scope, report: Report) -> None:
         self._scope, self._report = scope, report
-        self._values = Values(scope, report)
+        self._values = Values(scope, report, folds=scope.repeats)
         self._atoms = Atoms(scope, report, self._values, self.pattern)
         self._open: list[str] = []
 
@@ -60,11 +63,13 @@ class Patterns:
                         "give it a rule of its own and use that rule's name here",
                     )
                 patterns.append(self._while(item))
+            elif (absent := self._absent_fact(item)) is not None:
+                patterns.append(absent)
             elif self._is_value(item):
                 conditions.append(self._condition(item))
             else:
                 patterns.append(self.pattern(item))
-        if all(isinstance(pattern, While) for pattern in patterns):
+        if all(isinstance(pattern, (While, NoFact)) for pattern in patterns):
             self._report.error(
                 span,
                 "there is no event here, only conditions",
@@ -95,6 +100,8 @@ class Patterns:
             case s.Between():
                 absent = self.pattern(node.absent)
                 return Not(absent, self.pattern(node.first), self.pattern(node.last), span)
+            case s.Repeated():
+                return Repeat(self.pattern(node.target), node.least, node.most, span)
             case s.Instant():
                 return At(node.time, span)
             case s.Group():
@@ -164,6 +171,29 @@ class Patterns:
             node.rows,
         )
 
+    def _absent_fact(self, node: s.Node) -> Pattern | None:
+        """``not catalogue(id, _)``: what a table does not have, if that is what a node says."""
+        inner = s.strip(node)
+        if not isinstance(inner, s.Chain) or len(inner.parts) != 2:
+            return None
+        op, operand = inner.parts
+        if not isinstance(op, s.Op) or op.text != "not" or isinstance(operand, s.Op):
+            return None
+        if not self._is_about_table(operand):
+            return None
+        return NoFact(self.pattern(operand), s.span_of(inner))
+
+    def _is_about_table(self, node: s.Node) -> bool:
+        match s.strip(node):
+            case s.Name(text=name) | s.Apply(name=name):
+                event = self._scope.events.get(name)
+                return event is not None and event.table
+            case s.Labelled(target=inner) | s.WhereSuffix(base=inner):
+                return self._is_about_table(inner)
+            case s.Paren(items=items):
+                return any(map(self._is_about_table, items))
+        return False
+
     # -- rows of operands
 
     def _is_value(self, node: s.Node) -> bool:
@@ -216,6 +246,9 @@ class Patterns:
         return done
 
     def _side(self, segment: s.Node) -> _Side:
+        absent = self._absent_fact(segment)
+        if absent is not None:
+            return absent
         if _is_computed(segment) or self._is_value(segment):
             return _Condition(self._condition(segment), s.span_of(segment))
         return self.pattern(segment)
@@ -264,6 +297,8 @@ class Patterns:
         left, right = patterns
         if text == "par":
             return Par(left, right, span)
+        if text == "until":
+            return Until(left, right, span)
         return Allen(text, left, right, span)  # type: ignore[arg-type]
 
 

@@ -13,12 +13,14 @@ from thence.model.source import Span
 
 
 class EventInfo(NamedTuple):
-    """An event that a program declares or derives: its attributes, and how it was written."""
+    """An event that a program declares or derives: its attributes, and how it was written; or a
+    table that it declares."""
 
     name: str
     columns: tuple[str, ...]
     declaration: str
     base: bool = False
+    table: bool = False
 
 
 Events = Mapping[str, EventInfo]
@@ -44,6 +46,8 @@ class Scope:
     labels: Mapping[str, tuple[LabelInfo, ...]]
     variables: frozenset[str]
     read: frozenset[tuple[str, str]]
+    repeats: bool = False
+    """Whether something in the rule is repeated."""
 
 
 class Clash(NamedTuple):
@@ -74,6 +78,7 @@ def scope_of(rule: s.RuleDecl, events: Events) -> tuple[Scope, tuple[Clash, ...]
     clashes: list[Clash] = []
     variables: set[str] = set()
     read: set[tuple[str, str]] = set()
+    repeats = False
     stack: list[tuple[s.Node, _Path]] = [(item, ()) for item in reversed(rule.items)]
     stack.extend((term.value, ()) for term in rule.terms)
     while stack:
@@ -89,6 +94,8 @@ def scope_of(rule: s.RuleDecl, events: Events) -> tuple[Scope, tuple[Clash, ...]
             known.append((info, path))
         elif isinstance(node, s.Dotted):
             read.add((node.label, node.attribute))
+        elif isinstance(node, s.Repeated):
+            repeats = True
         elif isinstance(node, s.Apply):
             if node.name in events:
                 variables.update(_argument_variables(node.args))
@@ -106,7 +113,7 @@ def scope_of(rule: s.RuleDecl, events: Events) -> tuple[Scope, tuple[Clash, ...]
         label: tuple({info[:2]: info for info, _ in reversed(infos)}.values())
         for label, infos in labels.items()
     }
-    return Scope(events, found, frozenset(variables), frozenset(read)), tuple(clashes)
+    return Scope(events, found, frozenset(variables), frozenset(read), repeats), tuple(clashes)
 
 
 def _has_or(node: s.Chain) -> bool:

@@ -93,6 +93,17 @@ class Paren(NamedTuple):
     depth: int
 
 
+class Repeated(NamedTuple):
+    """``p+``, ``p*``, ``p{2,5}``: a pattern several times; ``most`` is None for any number."""
+
+    target: Node
+    least: int
+    most: int | None
+    start: int
+    end: int
+    depth: int
+
+
 class Between(NamedTuple):
     """``not(absent).[first, last]``."""
 
@@ -194,7 +205,7 @@ class Chain(NamedTuple):
 
 Node: TypeAlias = (
     Name | Anything | Literal_ | Dotted | Apply | Star | Distinct | Paren | Between | Labelled
-    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chain
+    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chain | Repeated
 )  # fmt: skip
 
 
@@ -217,13 +228,15 @@ class Column(NamedTuple):
 
 
 class EventDecl(NamedTuple):
-    """``event order(id string);``, perhaps ``within`` the longest that one may last"""
+    """``event order(id string);``, perhaps ``within`` the longest that one may last; or a static
+    table, ``table catalogue(id string, title string);``"""
 
     name: str
     columns: tuple[Column, ...]
     longest: int | None
     name_start: int
     name_end: int
+    table: bool = False
 
 
 class PolicyWord(NamedTuple):
@@ -267,7 +280,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return items
         case Between(absent=absent, first=first, last=last):
             return (absent, first, last)
-        case Labelled(target=target) | WhileItem(target=target):
+        case Labelled(target=target) | WhileItem(target=target) | Repeated(target=target):
             return (target,)
         case WithinSuffix(base=base):
             return (base,)

@@ -16,7 +16,7 @@ from thence.lang.heads import preferred_name
 from thence.lang.layout import laid_out
 from thence.lang.readable import readable
 from thence.lang.timers import written
-from thence.lang.values_text import format_expr, quoted
+from thence.lang.values_text import format_aggregate, format_expr, quoted
 from thence.lang.words import FUNCTIONS
 from thence.logic.expr import Aggregate, Call, Expr, Var, conjuncts
 from thence.logic.ops import (
@@ -29,16 +29,19 @@ from thence.logic.ops import (
     Label,
     LogicProgram,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
     Pattern,
     Ref,
+    Repeat,
     Rule,
     SemanticWindow,
     Seq,
     Ticks,
     Timer,
+    Until,
     Where,
     While,
     Within,
@@ -63,24 +66,25 @@ def format_program(program: LogicProgram) -> str:
     """
     program = readable(program)
     columns = columns_of(program)
-    events = "\n".join([laid_out(format_event(event)) for event in program.events])
+    events = "\n".join([laid_out(format_event(event)) for event in program.declared])
     rules = "\n".join([laid_out(format_rule(rule, columns)) for rule in program.rules])
     return "\n\n".join(part for part in (events, rules) if part)
 
 
 def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
     """The attributes of every event that a program declares or derives, in order."""
-    columns = {event.name: event.names for event in program.events}
+    columns = {event.name: event.names for event in program.declared}
     for rule in program.rules:
         columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
     return columns
 
 
 def format_event(event: EventSchema) -> str:
-    """An event's declaration as text."""
+    """The declaration of an event, or of a table, as text."""
     attributes = ", ".join(f"{quoted(a.name)} {a.type}" for a in event.attributes)
     limit = "" if event.longest is None else f" within {_limit(event.longest)}"
-    return f"event {quoted(event.name)}({attributes}){limit};"
+    word = "table" if event.table else "event"
+    return f"{word} {quoted(event.name)}({attributes}){limit};"
 
 
 def format_rule(rule: Rule, columns: Columns | None = None) -> str:
@@ -100,17 +104,10 @@ def format_head(rule: Rule) -> str:
 
 def _term(term: HeadTerm, position: int) -> str:
     value = term.value
-    text = _aggregate(value) if isinstance(value, Aggregate) else format_expr(value)
+    text = format_aggregate(value) if isinstance(value, Aggregate) else format_expr(value)
     if term.name == (preferred_name(value) or f"c{position}"):
         return text
     return f"{text} as {quoted(term.name)}"
-
-
-def _aggregate(aggregate: Aggregate) -> str:
-    if aggregate.arg is None:
-        return f"{aggregate.function}()"
-    distinct = "distinct " if aggregate.distinct else ""
-    return f"{aggregate.function}({distinct}{format_expr(aggregate.arg)})"
 
 
 def _body(body: Pattern, columns: Columns) -> str:
@@ -165,6 +162,8 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
             return f"{_operand(left, known)} par {_operand(right, known)}"
         case Allen(relation, left, right):
             return f"{_operand(left, known)} {relation} {_operand(right, known)}"
+        case Until(inner, closing):
+            return f"{_operand(inner, known)} until {_operand(closing, known)}"
         case While(window, mode, inner) if pattern.over:
             return f"over {_over(pattern)} of {quoted(window)}: collect {_operand(inner, known)}"
         case While(window, mode, inner):
@@ -206,9 +205,13 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return quoted(label)
         case Label(name, inner):
             return f"{quoted(name)}: {_operand(inner, known)}"
+        case Repeat(inner, least, most):
+            return f"{_operand(inner, known)}{_times(least, most)}"
         case Not(absent, first, last):
             outside = f"{_suffixed(first, known)}, {_suffixed(last, known)}"
             return f"not({_suffixed(absent, known)}).[{outside}]"
+        case NoFact(inner):
+            return f"not {_operand(inner, known)}"
         case At(time):
             return f"at '{format_timestamp(time)}'"
         case Timer():
@@ -224,9 +227,20 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return f"ticks({_suffixed(inner, known)}, {durations})"
         case AnyOne(parts):
             return f"anyone({', '.join([_suffixed(part, known) for part in parts])})"
-        case Within() | Where() | Seq() | Or() | And() | Par() | Allen() | While():
+        case Within() | Where() | Seq() | Or() | And() | Par() | Allen() | While() | Until():
             return f"({format_pattern(pattern, known)})"
     raise AssertionError(f"no text is known for {type(pattern).__name__}")
+
+
+def _times(least: int, most: int | None) -> str:
+    """How often something is repeated.
+
+    >>> _times(1, None), _times(2, 2), _times(2, None), _times(0, 3)
+    ('+', '{2}', '{2,}', '{0,3}')
+    """
+    if most is None:
+        return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
 def _moments(pattern: Moments, known: Columns) -> str:

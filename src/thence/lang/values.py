@@ -10,7 +10,7 @@ from thence.lang.report import Report, did_you_mean
 from thence.lang.scope import LabelInfo, Scope
 from thence.lang.timers import TIMERS
 from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
-from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, Folded, TimeOf, Var
 from thence.model.source import Span
 from thence.model.types import INT, NULL
 
@@ -22,10 +22,11 @@ UNKNOWN = Const(None, NULL)
 class Values:
     """Turns syntax in a value's place into expressions, noting what is wrong."""
 
-    __slots__ = ("_report", "_scope")
+    __slots__ = ("_folds", "_report", "_scope")
 
-    def __init__(self, scope: Scope, report: Report) -> None:
-        self._scope, self._report = scope, report
+    def __init__(self, scope: Scope, report: Report, folds: bool = False) -> None:
+        """``folds`` lets conditions hold aggregates over what the rule repeats."""
+        self._scope, self._report, self._folds = scope, report, folds
 
     def expr(self, node: s.Node) -> Expr:
         """The expression that a node stands for."""
@@ -131,9 +132,15 @@ class Values:
             args = tuple(map(self.expr, node.args))
             return Call(function, args, s.span_of(node))
         span = Span(node.start, node.name_end)
+        if function in AGGREGATES and self._folds and len(node.args) < 2:
+            found = self._aggregate(node)
+            return Folded(found, s.span_of(node)) if isinstance(found, Aggregate) else found
         if function in AGGREGATES:
             message = f"the aggregate '{function}' cannot be used here"
-            hint = "an aggregate is a term of the head by itself: head(count(x)) <- …"
+            hint = (
+                "an aggregate is a term of the head by itself, head(count(x)) <- …, or is over "
+                "a repetition: where count(b) > 3"
+            )
             if function in ("min", "max") and len(node.args) > 1:
                 other = "least" if function == "min" else "greatest"
                 hint = f"for the {function} of several values write {other}(…)"
@@ -182,5 +189,9 @@ class Values:
                     "it can be used in count, sum, avg and list",
                 )
             arg = arg.value
+        if isinstance(arg, s.Name) and function == "count" and not distinct:
+            if arg.text in self._scope.labels and arg.text not in self._scope.variables:
+                # Each event has a start, so to count starts is to count events.
+                return Aggregate("count", TimeOf(arg.text, "start", s.span_of(arg)), False, span)
         value = None if arg is None else self.expr(arg)
         return Aggregate(function, value, distinct, span)  # type: ignore[arg-type]

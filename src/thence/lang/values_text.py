@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from thence.lang.words import FUNCTIONS, RESERVED
-from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, Folded, TimeOf, Var
 from thence.model.time import format_duration, format_timestamp
 
 _OR, _AND, _NOT, _COMPARE, _CONCAT, _ADD, _MULTIPLY, _SIGN, _OPERAND = range(1, 10)
@@ -42,6 +42,14 @@ def format_expr(expr: Expr) -> str:
     return _at_level(expr)
 
 
+def format_aggregate(aggregate: Aggregate) -> str:
+    """An aggregate as text."""
+    if aggregate.arg is None:
+        return f"{aggregate.function}()"
+    distinct = "distinct " if aggregate.distinct else ""
+    return f"{aggregate.function}({distinct}{format_expr(aggregate.arg)})"
+
+
 def _at_level(expr: Expr, least: int = 0) -> str:
     """The text of an expression, in parentheses if it binds more loosely than ``least``."""
     match expr:
@@ -53,6 +61,8 @@ def _at_level(expr: Expr, least: int = 0) -> str:
             return f"{quoted(label)}.{quoted(name)}"
         case TimeOf(label, which):
             return f"{quoted(label)}.{which}"
+        case Folded(aggregate):
+            return format_aggregate(aggregate)
         case Call():
             text, level = _call(expr)
             return f"({text})" if level < least else text

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import get_args
 
 from thence.logic import functions
+from thence.logic.expr import PREVIOUS
 from thence.logic.moments import SHAPES
 from thence.logic.ops import AllenRelation, WindowOperator
 
 ALLEN: frozenset[str] = frozenset(get_args(AllenRelation))
-INFIX: frozenset[str] = ALLEN | {"seq", "par", "and", "or"}
+INFIX: frozenset[str] = ALLEN | {"seq", "par", "and", "or", "until"}
 RESERVED: frozenset[str] = INFIX | {
     "event", "as", "within", "where", "while", "collect", "not", "at", "is", "in", "like",
     "between", "distinct", "true", "false", "null",
@@ -32,7 +33,7 @@ AGGREGATES: frozenset[str] = frozenset(
 _SYMBOLS = frozenset({"and", "or", "not", "in", "like", "is_null", "neg"})
 FUNCTIONS: frozenset[str] = frozenset(
     name for name in functions.FUNCTIONS if name.isidentifier() and name not in _SYMBOLS
-) | {"duration"}
+) | {"duration", PREVIOUS}
 """What can be called in an expression. ``duration(l)`` is written out by the resolver."""
 
 NOT_YET: frozenset[str] = frozenset({"aperiodic*", "periodic"})

@@ -17,6 +17,7 @@ from thence.logic.ops import (
     AnyOne,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Par,
@@ -24,6 +25,7 @@ from thence.logic.ops import (
     SemanticWindow,
     Seq,
     Ticks,
+    Until,
     Where,
     While,
     Within,
@@ -77,6 +79,12 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case Moments(_, parts):
             lists = [alternatives(part) for part in parts]
             return _combined(pattern, lists, lambda choice: {"parts": choice})
+        case Until(inner, closing):
+            return _combined(
+                pattern,
+                [alternatives(inner), alternatives(closing)],
+                lambda choice: {"pattern": choice[0], "closing": choice[1]},
+            )
         case Not(_, first, last):
             return _combined(
                 pattern,
@@ -86,7 +94,7 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | Ticks(inner):
             inners = alternatives(inner)
             return _combined(pattern, [inners], lambda choice: {"pattern": choice[0]})
-        case While():
+        case While() | NoFact():
             return [pattern]
     return [pattern]
 

@@ -8,9 +8,9 @@ and which bounds hold between them. What must be absent, or is collected, is put
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Literal, Protocol
+from typing import Literal
 
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
@@ -25,7 +25,7 @@ from thence.logic.conjunct import (
     Shifted,
     Tick,
 )
-from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts
+from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
 from thence.logic.moments import Absence, shape_of
 from thence.logic.ops import (
     Allen,
@@ -35,58 +35,38 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Par,
     Pattern,
     Ref,
+    Repeat,
     Rule,
     SemanticWindow,
     Seq,
     Ticks,
     Timer,
+    Until,
     Where,
     While,
     Within,
 )
+from thence.logic.pieces import Interval, Nodes, Place, Refuse, Repeated, Window
+from thence.logic.repetition import joining_variables, shared_variables
 from thence.logic.scope import needed_of
+from thence.logic.sequences import anchored, closed_by, in_sequence
 from thence.logic.timing import as_constraints, relation
-from thence.model.errors import CheckError
 from thence.model.source import Span
 
 MOST_ATOMS = 200
-
-Nodes = tuple[int, ...]
-Interval = tuple[Nodes, Nodes]
-"""The nodes whose earliest is where an occurrence starts, and whose latest is where it ends."""
-
-Place = Callable[[int, int], list[Constraint]]
-"""Given the start and end node of an event, the constraints that put it inside a window."""
-
-
-class Refuse(Protocol):
-    """Makes the error that refuses a rule: where, why, and what to write instead."""
-
-    def __call__(self, span: Span, message: str, hint: str | None = None) -> CheckError: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A window of the match, and the pattern that must be absent from it or is collected in it."""
-
-    mode: Literal["absent", "collect"]
-    pattern: Pattern
-    place: Place
-    width: tuple[int, int] | None
-    """Nodes (later, earlier) between which all of the event lies, where that is so."""
-    last: int | None = None
-    """How many count at most, where not all do."""
 
 
 class Body:
     """One alternative of a rule's body, while it is being taken apart."""
 
-    def __init__(self, rule: Rule, refuse: Refuse) -> None:
+    def __init__(self, rule: Rule, refuse: Refuse, is_table: Callable[[str], bool]) -> None:
         self.refuse = refuse
+        self.is_table = is_table
         self.rule = rule
         self.nodes: list[Node] = [Epoch()]
         self.index: dict[Node, int] = {Epoch(): EPOCH}
@@ -94,6 +74,8 @@ class Body:
         self.atoms: list[AtomUse] = []
         self.columns: dict[str, list[Column]] = {}
         self.conditions: list[Expr] = []
+        self.having: list[Expr] = []
+        """Conditions on all repetitions of a match together."""
         self.values: dict[str, Expr] = {}
         self.windows: list[Window] = []
         self.gates: list[int] = []
@@ -101,6 +83,13 @@ class Body:
         self.labels: dict[str, Interval] = {}
         self.label_atoms: dict[str, int] = {}
         self.visiting: set[str] = set()
+        self.repeated: list[Repeated] = []
+        self.deferred: list[tuple[Sequence[Expr], dict[str, Expr]]] = []
+        """Conditions on one repetition, and what its names stand for."""
+        self.folded: dict[str, Expr] = {}
+        """What aggregates over repetitions can read."""
+        self.shared = shared_variables(rule)
+        self.joining = joining_variables(rule)
 
     # -- nodes and constraints
 
@@ -143,7 +132,11 @@ class Body:
             case Ref(name, span):
                 return self.label(name, self.definition(name, span))
             case Seq(parts, span):
-                return self.sequence([self.visit(part) for part in parts], span)
+                return self.spanning(in_sequence(self, parts, span))
+            case Until():
+                return self.spanning(closed_by(self, pattern))
+            case Repeat():
+                return anchored(self, pattern, first=True, last=True, leading=True)
             case And(parts):
                 found = [self.visit(part) for part in parts]
                 starts = _union(starts for starts, _ in found)
@@ -159,7 +152,8 @@ class Body:
                 self.constraints += [Constraint(e, s, limit, span) for e in ends for s in starts]
                 return starts, ends
             case Where(inner, condition):
-                self.conditions += conjuncts(condition)
+                for part in conjuncts(condition):
+                    (self.having if has_aggregate(part) else self.conditions).append(part)
                 return self.visit(inner)
             case At(time, span):
                 node = self.node(Shifted(EPOCH, time), span)
@@ -169,6 +163,9 @@ class Body:
                 return self.timer(pattern)
             case While():
                 (self.over_window if pattern.over else self.while_window)(pattern)
+                return (), ()
+            case NoFact(inner):
+                self.windows.append(Window("absent", inner, _anywhere, None))
                 return (), ()
             case SemanticWindow():
                 return self.semantic_window(pattern)
@@ -193,6 +190,8 @@ class Body:
         return atom
 
     def use(self, event: str, label: str | None, atom: int, span: Span) -> AtomUse:
+        if self.is_table(event):
+            return AtomUse(event, label, EPOCH, EPOCH, span)
         start = self.node(EndPoint(atom, "start"), span)
         end = self.node(EndPoint(atom, "end"), span)
         return AtomUse(event, label, start, end, span)
@@ -210,7 +209,8 @@ class Body:
                 self.conditions.append(Call("=", (column, argument), pattern.span))
 
     def atom_interval(self, atom: int, span: Span) -> Interval:
-        return (self.atoms[atom].start,), (self.atoms[atom].end,)
+        use = self.atoms[atom]
+        return ((), ()) if use.fact else ((use.start,), (use.end,))
 
     def definition(self, name: str, span: Span) -> Label:
         if name not in self.definitions:
@@ -242,6 +242,10 @@ class Body:
             case inner:
                 self.labels[name] = self.visit(inner)
         return self.labels[name]
+
+    def spanning(self, intervals: Sequence[Interval]) -> Interval:
+        """From the first of some intervals to the last."""
+        return intervals[0][0], intervals[-1][1]
 
     def sequence(self, intervals: Sequence[Interval], span: Span) -> Interval:
         for (_, ends), (starts, _) in pairwise(intervals):
@@ -358,6 +362,10 @@ class Body:
     def resolve_conditions(self) -> list[Expr]:
         """Conditions over columns: first those that bind a variable, then bounds, then the rest."""
         constraints, predicates = self.split_conditions(self.conditions, self.values, {})
+        for conditions, local in self.deferred:
+            more, tested = self.split_conditions(conditions, local, local)
+            constraints += more
+            predicates += tested
         self.constraints += constraints
         return predicates
 
@@ -427,6 +435,9 @@ class Body:
                 return NodeTime(ends[0] if which == "start" else ends[1])
             case Call(_, args):
                 return replace(expr, args=tuple(self.rewrite(arg, local) for arg in args))
+            case Folded(aggregate) if aggregate.arg is not None:
+                value = self.rewrite(aggregate.arg, {**local, **self.folded})
+                return replace(expr, aggregate=replace(aggregate, arg=value))
         return expr
 
 
@@ -438,6 +449,11 @@ def _unlabelled(pattern: Pattern) -> Pattern:
     while isinstance(pattern, Label):
         pattern = pattern.pattern
     return pattern
+
+
+def _anywhere(_start: int, _end: int) -> list[Constraint]:
+    """Facts are not inside anything."""
+    return []
 
 
 def _ends_within(absence: Absence, times: Sequence[int], span: Span) -> Place:

@@ -89,7 +89,10 @@ class Tick(Node):
 
 @dataclass(frozen=True, slots=True)
 class AtomUse:
-    """One event atom: its type, the label it has in the rule, and its two nodes."""
+    """One event atom: its type, the label it has in the rule, and its two nodes.
+
+    A fact, which is a row of a table, has no interval: both its nodes are the epoch.
+    """
 
     event: str
     label: str | None
@@ -97,23 +100,54 @@ class AtomUse:
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
+    @property
+    def fact(self) -> bool:
+        """Whether it is met by a row of a table rather than by an event."""
+        return self.start == EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """How the events that a window holds follow one another, where they are repetitions.
+
+    Each starts after the one before it has ended. ``first`` and ``last`` are the atoms of the match
+    that the first and the last repetition are, where there are such. ``linked`` must hold of each
+    repetition (the window's atom) and the one before (the atom ``previous``), ``conditions`` of
+    each by itself. ``leading`` says that nothing comes before in the pattern.
+    """
+
+    least: int
+    most: int | None
+    greedy: bool
+    strict: bool
+    leading: bool
+    place: int
+    """How many atoms of the match come before it in the pattern."""
+    first: int | None
+    last: int | None
+    previous: int | None
+    conditions: tuple[Expr, ...]
+    linked: tuple[Expr, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class WindowUse:
-    """An atom that must be absent from, or is collected over, a window of the match.
+    """An atom that must be absent from, is collected over, or is repeated in a window of the match.
 
     ``constraints`` place the atom's nodes relative to the match's; ``bounds`` is their closure
     together with the match's own. ``links`` are columns of the atom that equal expressions over
-    the match, ``predicates`` whatever else must hold. Where ``last`` is a number, so many count at
-    most: those that come last by (end, start, attributes).
+    the match, ``predicates`` whatever else must hold. A window ``previous`` holds what the one of a
+    repetition does: its atom stands for the repetition before. Where ``last`` is a number, so many
+    count at most: those that come last by (end, start, attributes).
     """
 
     atom: int
-    mode: Literal["absent", "collect"]
+    mode: Literal["absent", "collect", "repeat", "previous"]
     constraints: tuple[Constraint, ...]
     links: tuple[tuple[str, Expr], ...]
     predicates: tuple[Expr, ...]
     bounds: Bounds
+    repetition: Repetition | None = None
     last: int | None = None
 
 
@@ -153,11 +187,23 @@ class Conjunct:
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     policy: Policy = UNRESTRICTED
+    having: tuple[Expr, ...] = ()
+    """Conditions on aggregates over the repetitions of a match."""
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """The positive atoms that are met by events, and not by facts."""
+        return tuple(atom for atom in self.positive if not self.atoms[atom].fact)
 
     @property
     def waits(self) -> bool:
         """Whether matches are judged all together, once the horizon has passed their end."""
-        return self.aggregates or self.policy != UNRESTRICTED
+        return self.aggregates or self.policy.chooses or bool(self.repetitions)
+
+    @property
+    def repetitions(self) -> tuple[WindowUse, ...]:
+        """The windows that hold repetitions."""
+        return tuple(window for window in self.windows if window.mode == "repeat")
 
     @property
     def aggregates(self) -> bool:
@@ -209,18 +255,19 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
     An event that ended at ``e`` can meet a later one only while that one's end may lie above the
     horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Gates count
     like events: a match is judged when they pass. ``lengths`` says how long events of a type
-    last at most.
+    last at most. Facts are there from the beginning: nothing waits for them, nor they for anything.
     """
     found = []
     known = lengths_of(conjunct, lengths)
     match_bounds = conjunct.bounds.with_constraints(known)
     windows = {w.atom: w.bounds.with_constraints(known) for w in conjunct.windows}
     names = [use.label or use.event for use in conjunct.atoms]
-    later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.positive]
+    later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.events]
     later += [(gate, name_of_node(conjunct, gate), -1) for gate in conjunct.gates]
     for index, use in enumerate(conjunct.atoms):
         bounds = windows.get(index, match_bounds)
-        waits = [(bounds[node, use.end], name) for node, name, atom in later if atom != index]
+        partners = [] if use.fact else later
+        waits = [(bounds[node, use.end], name) for node, name, atom in partners if atom != index]
         micros, partner = max(waits, default=(-UNBOUNDED, ""))
         found.append(Retention(use.event, micros, partner, use.span))
     return tuple(found)
@@ -229,20 +276,22 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
 def partition_key(conjunct: Conjunct) -> tuple[str, ...]:
     """Names of the columns (of the first atom) whose equality joins every atom.
 
-    Events that differ in them never meet, so work can be split by them.
+    Events that differ in them never meet, so work can be split by them. Facts are everywhere.
     """
-    if not conjunct.positive:
+    events = conjunct.events
+    if not events:
         return ()
     keys = []
     classes = [set(link) for link in conjunct.links]
-    if len(conjunct.positive) == 1:
-        only = conjunct.positive[0]
-        linked = {expr for window in conjunct.windows for _, expr in window.links}
+    windows = [w for w in conjunct.windows if not conjunct.atoms[w.atom].fact]
+    if len(events) == 1:
+        only = events[0]
+        linked = {expr for window in windows for _, expr in window.links}
         classes = [{c} for c in linked if isinstance(c, Column) and c.atom == only]
     for group in classes:
-        everywhere = all(any(c.atom == i for c in group) for i in conjunct.positive) and all(
-            any(expr in group for _, expr in window.links) for window in conjunct.windows
+        everywhere = all(any(c.atom == i for c in group) for i in events) and all(
+            any(expr in group for _, expr in window.links) for window in windows
         )
         if everywhere:
-            keys.append(min(c.name for c in group if c.atom == conjunct.positive[0]))
+            keys.append(min(c.name for c in group if c.atom == events[0]))
     return tuple(sorted(keys))

@@ -80,6 +80,23 @@ class Aggregate:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Folded(Expr):
+    """A leaf: an aggregate over the repetitions of a match, in a condition: ``count(b) > 3``."""
+
+    aggregate: Aggregate
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+def has_aggregate(expr: Expr) -> bool:
+    """Whether an expression reads an aggregate over repetitions."""
+    return any(isinstance(leaf, Folded) for leaf in leaves(expr))
+
+
+PREVIOUS = "prev"
+"""The function that reads a value of the repetition before."""
+
+
 def leaves(expr: Expr) -> Iterator[Expr]:
     """Every leaf (anything but a call) of an expression, from left to right.
 
@@ -94,6 +111,15 @@ def leaves(expr: Expr) -> Iterator[Expr]:
             stack.extend(reversed(node.args))
         else:
             yield node
+
+
+def read_by(expr: Expr) -> Iterator[Expr]:
+    """Every leaf of an expression, those inside its aggregates instead of these."""
+    for leaf in leaves(expr):
+        if not isinstance(leaf, Folded):
+            yield leaf
+        elif leaf.aggregate.arg is not None:
+            yield from leaves(leaf.aggregate.arg)
 
 
 def variables(expr: Expr) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
+from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var
 from thence.model.time import format_duration, format_timestamp
 
 _WORDS = {"and", "or", "like", "is distinct from"}
@@ -29,6 +29,9 @@ def _text(expr: Expr, depth: int) -> str:
             return f"{label}.{name}"
         case TimeOf(label, which):
             return f"{label}.{which}"
+        case Folded(aggregate):
+            arg = "" if aggregate.arg is None else _text(aggregate.arg, depth)
+            return f"{aggregate.function}({'distinct ' * aggregate.distinct}{arg})"
         case Call(function, args):
             return "…" if depth == 0 else _call(function, args, depth - 1)
     # Later forms of a rule have leaves of their own, such as a column of an event.

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.logic import signatures as sig
-from thence.logic.expr import Call, Const, Expr
+from thence.logic.expr import PREVIOUS, Call, Const, Expr
 from thence.logic.signatures import Mismatch, Signature
 from thence.model.errors import ThenceError
 from thence.model.source import Span
@@ -87,6 +87,10 @@ def _type_of(expr: Expr, leaf: Callable[[Expr], Type], depth: int) -> Type:
 
 
 def _call_type(call: Call, types: list[Type]) -> Type:
+    if call.function == PREVIOUS:
+        if len(types) != 1:
+            raise TypeProblem("prev takes one value", call.span, "write prev(b.price)")
+        return types[0]
     function = FUNCTIONS.get(call.function)
     if function is None:
         close = get_close_matches(call.function, FUNCTIONS, n=1)

@@ -11,7 +11,7 @@ from thence.logic.bounds import Bounds, close, first_conflict
 from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse, is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Label, Pattern, Rule
-from thence.logic.policy import UNRESTRICTED
+from thence.logic.repeats import is_over, too_late
 from thence.logic.scope import positive_parts
 from thence.logic.timing import close_with_extremes
 from thence.logic.windows import Windows
@@ -46,9 +46,13 @@ class Normaliser:
         """The error that refuses a rule, pointing at its text."""
         return CheckError((diagnose(self.source, span, message, hint),))
 
+    def is_table(self, name: str) -> bool:
+        """Whether a name is that of a static table."""
+        return name in self.schemas and self.schemas[name].table
+
     def conjunct(self, rule: Rule, pattern: Pattern) -> Conjunct:
         """The conjunct of one alternative of a rule."""
-        body = Body(rule, self.refuse)
+        body = Body(rule, self.refuse, self.is_table)
         for part in positive_parts(pattern):
             if isinstance(part, Label):
                 body.definitions.setdefault(part.name, part)
@@ -59,11 +63,18 @@ class Normaliser:
         bounds = self.closed(body)
         start = _known_extreme(body, start, bounds)
         end = _known_extreme(body, end, bounds)
-        if rule.policy != UNRESTRICTED or any(window.mode == "collect" for window in body.windows):
+        collects = any(window.mode == "collect" for window in body.windows)
+        if rule.policy.chooses or collects or body.repeated:
             # A group is complete once no further match can fall into it.
             body.gates.append(end)
+        for record in body.repeated:
+            if not is_over(body, record, bounds, end):
+                raise too_late(body, record)
         windows = Windows(body, bounds, self.schemas, self.auxiliary.append, self.fresh)
         uses = [use for window in body.windows for use in windows.uses(window)]
+        uses += [use for record in body.repeated for use in windows.repetitions(record)]
+        body.folded = windows.collected
+        having = tuple(body.rewrite(part, {}) for part in body.having)
         terms = tuple(_head_value(body, t.value, windows.collected) for t in rule.terms)
         bounds = windows.match_bounds()
         links, left = _links(body, predicates, self.schemas)
@@ -85,6 +96,7 @@ class Normaliser:
             end=end,
             span=rule.span,
             policy=rule.policy,
+            having=having,
         )
 
     def closed(self, body: Body) -> Bounds:

@@ -69,6 +69,15 @@ class Seq(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Until(Pattern):
+    """``p until c``: ``p seq c``, with no other ``c`` since ``p`` began."""
+
+    pattern: Pattern
+    closing: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class And(Pattern):
     """``p1 and p2``, and the comma of a conjunctive body: all of them, in any order."""
 
@@ -198,6 +207,18 @@ class While(Pattern):
         return self.reach is not None or self.rows is not None
 
 
+@dataclass(frozen=True, slots=True)
+class NoFact(Pattern):
+    """``not catalogue(id, _)``, a part of a conjunction: no row of a table is so.
+
+    ``pattern`` is an atom of a table, perhaps with a label and conditions. It adds nothing to the
+    interval. Variables and labels that stand only inside are local to it.
+    """
+
+    pattern: Pattern
+    span: Span = _span()
+
+
 WindowOperator = Literal["follows", "notfollows", "precedes", "notprecedes", "both"]
 
 
@@ -227,6 +248,20 @@ class Moments(Pattern):
     parts: tuple[Pattern, ...]
     absent: tuple[Pattern, ...] = ()
     limit: int = 0
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Pattern):
+    """``p{n,m}``, ``p+``, ``p*``: repetitions one after another, from the first to the last.
+
+    ``most`` is None where there is no limit. Variables inside that stand nowhere else in the rule
+    have a value for each repetition, as labels inside have (``repetition.py``).
+    """
+
+    pattern: Pattern
+    least: int
+    most: int | None
     span: Span = _span()
 
 
@@ -277,6 +312,13 @@ class LogicProgram:
     events: tuple[EventSchema, ...]
     rules: tuple[Rule, ...]
     source: Source = field(default=Source(""), compare=False, repr=False)
+    tables: tuple[EventSchema, ...] = ()
+    """The static tables. An atom of one is met by a fact, which has no interval."""
+
+    @property
+    def declared(self) -> tuple[EventSchema, ...]:
+        """Everything that comes from outside: events and tables."""
+        return (*self.events, *self.tables)
 
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
@@ -288,10 +330,12 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (left, right)
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
             return (inner,)
-        case Ticks(inner):
+        case Repeat(inner) | NoFact(inner) | Ticks(inner):
             return (inner,)
         case Not(absent, first, last):
             return (absent, first, last)
+        case Until(inner, closing):
+            return (inner, closing)
         case Moments(_, parts, unwanted):
             return (*parts, *unwanted)
     return ()

@@ -9,7 +9,7 @@ the first or the last is taken, and then events that are used up take part in no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from thence.model.source import NOWHERE, Span
@@ -23,13 +23,22 @@ class Policy:
     """How to choose among matches, and what a chosen match uses up.
 
     ``choice`` is for every event of the rule that ``labels`` does not name. ``consumption`` says
-    what is used up: nothing, every event of the match, or the one it began with.
+    what is used up: nothing, every event of the match, or the one it began with. ``greedy`` and
+    ``strict`` are about repetitions and sequences: whether they are as long as can be, and whether
+    nothing of the kind may lie between one event and the next.
     """
 
     choice: Choice = "all"
     labels: tuple[tuple[str, Choice], ...] = ()
     consumption: Consumption = "shared"
+    greedy: bool = False
+    strict: bool = False
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it matters which matches there are besides: some are chosen, or used up."""
+        return self.choice != "all" or bool(self.labels) or self.consumes
 
     @property
     def consumes(self) -> bool:
@@ -60,13 +69,15 @@ def policy_text(policy: Policy, written: Callable[[str], str] = str) -> str:
     >>> policy_text(Policy("all", (("a", "first"), ("b", "last")), "exclusive"))
     'first(a) last(b) exclusive'
     """
+    shape = [word for word in ("greedy", "strict") if getattr(policy, word)]
+    plain = replace(policy, greedy=False, strict=False)
     for name, context in CONTEXTS.items():
-        if policy == context:
-            return name
+        if plain == context:
+            return " ".join(shape if shape and context == UNRESTRICTED else [name, *shape])
     words: list[str] = [] if policy.choice == "all" else [policy.choice]
     words += [f"{choice}({written(label)})" for label, choice in policy.labels]
     if policy.consumption == "initiator":
         words.append("continuous")
     elif policy.consumption == "exclusive":
         words.append("exclusive")
-    return " ".join(words)
+    return " ".join([*words, *shape])

@@ -10,8 +10,10 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Pattern,
+    Repeat,
     Rule,
     SemanticWindow,
     Where,
@@ -42,9 +44,19 @@ def needed_of(*exprs: Expr) -> Needs:
 
 def positive_variables(pattern: Pattern) -> tuple[str, ...]:
     """The variables that a pattern's own match binds, what must be absent left out."""
+    return _variables(positive_parts(pattern))
+
+
+def repeated_variables(pattern: Pattern) -> tuple[str, ...]:
+    """The variables inside what a pattern repeats."""
+    repeats = (part for part in positive_parts(pattern) if isinstance(part, Repeat))
+    return _variables(inner for repeat in repeats for inner in walk(repeat))
+
+
+def _variables(parts: Iterable[Pattern]) -> tuple[str, ...]:
     found = (
         argument.name
-        for part in positive_parts(pattern)
+        for part in parts
         if isinstance(part, Atom)
         for _, argument in part.args
         if isinstance(argument, Var)
@@ -82,8 +94,10 @@ def exported(
     needs = needed_of(*conditions, *aggregated)
     inside = list(positive_variables(pattern))
     inside += [v for v in _defined(pattern) if v in needs.variables and v not in {*inside, *outer}]
-    own = own_labels(pattern)
     wanted = set(outer) | needs.variables
+    # A repeated variable that is handed out has one value for all repetitions.
+    inside += [v for v in repeated_variables(pattern) if v in wanted and v not in inside]
+    own = own_labels(pattern)
     found: list[tuple[str, Expr]] = [
         (name, Var(name)) for name in inside if everything or name in wanted
     ]
@@ -103,7 +117,7 @@ def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
         match part:
             case Not(_, first, last):
                 stack += [last, first]
-            case While():
+            case While() | Repeat() | NoFact():
                 pass
             case SemanticWindow(("notfollows" | "notprecedes"), left):
                 stack.append(left)

@@ -10,12 +10,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from thence.logic.alternatives import alternatives
-from thence.logic.body import Body, Window
+from thence.logic.body import Body
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
-from thence.logic.conjunct import Column, EndPoint, NodeTime, WindowUse
+from thence.logic.conjunct import Column, NodeTime, WindowUse
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
 from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within, walk
-from thence.logic.scope import exported, own_labels, positive_parts, positive_variables
+from thence.logic.pieces import Repeated, Window
+from thence.logic.repeats import repetition_uses
+from thence.logic.repetition import element_of
+from thence.logic.scope import (
+    exported,
+    own_labels,
+    positive_parts,
+    positive_variables,
+    repeated_variables,
+)
 from thence.logic.timing import close_with_extremes
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE
@@ -97,9 +106,27 @@ class Windows:
                 tuple(links),
                 tuple(predicates),
                 closed,
-                window.last,
+                last=window.last,
             )
         ]
+
+    def repetitions(self, record: Repeated) -> list[WindowUse]:
+        """The windows of a repetition."""
+        element = element_of(record.pattern)
+        assert element is not None
+        names = self.schemas[element.atom.event].names
+        uses = repetition_uses(self.body, record, names, self.bounds, self.collected)
+        closed = []
+        for use in uses:
+            bounds = self.match_bounds().with_constraints(use.constraints)
+            closed.append(replace(use, bounds=close_with_extremes(bounds, self.body.nodes)))
+        if not closed[0].bounds.satisfiable:
+            raise self.body.refuse(
+                record.pattern.span,
+                "there is no room for a repetition here",
+                "no event times satisfy all temporal conditions: remove or turn round one of them",
+            )
+        return closed
 
     def window_arguments(
         self, index: int, atom: Atom, label: str | None
@@ -111,11 +138,8 @@ class Windows:
         if label is not None:
             schema = self.schemas[atom.event]
             local |= {f"{label}.{name}": Column(index, name) for name in schema.names}
-            start, end = (
-                self.body.index[EndPoint(index, "start")],
-                self.body.index[EndPoint(index, "end")],
-            )
-            local |= {f"{label}.start": NodeTime(start), f"{label}.end": NodeTime(end)}
+            use = self.body.atoms[index]
+            local |= {f"{label}.start": NodeTime(use.start), f"{label}.end": NodeTime(use.end)}
         for name, argument in atom.args:
             column = Column(index, name)
             if not isinstance(argument, Var):
@@ -132,7 +156,7 @@ class Windows:
 
     def refuse_hidden_variables(self, pattern: Pattern) -> None:
         """A variable of the match that only an inner absence reads cannot be handed down to it."""
-        bound = set(positive_variables(pattern))
+        bound = {*positive_variables(pattern), *repeated_variables(pattern)}
         for part in walk(pattern):
             if not isinstance(part, Atom):
                 continue

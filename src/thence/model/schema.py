@@ -33,6 +33,8 @@ class EventSchema:
     attributes: tuple[Attribute, ...]
     longest: int | None = None
     """How long such an event lasts at most, in microseconds, where the program says so."""
+    table: bool = False
+    """Whether it is a static table, whose rows are facts: true at all times."""
 
     def __str__(self) -> str:
         attributes = ", ".join(f"{a.name} {a.type}" for a in self.attributes)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thence.engine.program import Compiled
+from thence.model.events import Events
 from thence.spark.blocks import BLOCKS_DDL
 from thence.spark.carry import carried
 from thence.spark.chain import Chain, make_chain
 from thence.spark.entrance import packed
 from thence.spark.evaluate import Evaluate
+from thence.spark.facts import shipped
 from thence.spark.frames import Input
 from thence.spark.output import Output
 from thence.spark.parts import cut
@@ -29,8 +32,9 @@ def batch_job(
     shards: int | None,
     lineage: bool,
     until: int | None,
+    tables: Mapping[str, Events],
 ) -> DataFrame:
-    """The job that finds the events in ``emit``."""
+    """The job that finds the events in ``emit``; ``tables`` are the rows of static tables."""
     known = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
     lengths = known | dict.fromkeys(given.instants, 0)
     pieces = cut(compiled, emit, lengths, slices=True)
@@ -40,7 +44,8 @@ def batch_job(
     for hop in chain.hops:
         last = hop.number + 1 == chain.end
         schema: Any = result_schema(output) if last else blocks.schema
-        task = carried(Evaluate(chain, hop.number, output))
+        facts = shipped(tables, hop.part.tables, given.rows.sparkSession)
+        task = carried(Evaluate(chain, hop.number, output, facts))
         blocks = blocks.repartition(len(hop.places), "place").mapInArrow(task, schema)
     return blocks
 

@@ -114,7 +114,7 @@ def make_chain(
                 piece.reach,
                 places(count),
                 _reads(piece, late or lineage),
-                any(not rule.conjunct.atoms for rule in part.prepared),
+                any(not rule.conjunct.events for rule in part.prepared),
                 part.base - counted,
                 {} if lengths is None else retention_of(part.prepared, lengths),
                 slices_for(piece.reach, count) if piece.how == "time" and count > 1 else None,

@@ -16,6 +16,7 @@ from thence.model.events import Events
 from thence.spark.blocks import Block, decode, events_in, from_batch, to_batch
 from thence.spark.chain import Chain, Hop
 from thence.spark.context import Context
+from thence.spark.facts import NO_FACTS, Facts
 from thence.spark.output import Output
 from thence.spark.route import forwarded, sent
 
@@ -30,6 +31,7 @@ class Evaluate:
     chain: Chain
     number: int
     output: Output
+    facts: Facts = NO_FACTS
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         shards: dict[int, list[Block]] = {}
@@ -67,7 +69,7 @@ class Evaluate:
         if hop.how == "whole row":
             each_once = merged if self.chain.lineage else distinct
             return {event: each_once(found) for event, found in events.items()}
-        options = Options(self.chain.lineage)
+        options = Options(self.chain.lineage, tables=self.facts.read())
         _, results = step(hop.part, State(), events, context.horizon, options)
         if hop.slices is None:
             return results

@@ -48,3 +48,5 @@ def _piece(number: int, piece: Piece) -> Iterator[str]:
             yield f"  {event}, shared with the next slice for {reach}"
         else:
             yield f"  {event}"
+    for table in piece.part.tables:
+        yield f"  {table}, a table, whole in every place"

@@ -85,7 +85,7 @@ def _with_rule(
         passed = {**solution.passed, conjunct.event: before & kept}
         options = {
             event: _options(solution.choice, passed, event, group, conjunct)
-            for event in dict.fromkeys(use.event for use in conjunct.atoms)
+            for event in dict.fromkeys(use.event for use in conjunct.atoms if not use.fact)
         }
         if solution.choice.get(conjunct.event, None) not in (None, *passed[conjunct.event]):
             continue  # a rule further up already reads the event by a column that this one forgets
@@ -119,7 +119,11 @@ def _options(
 
 
 def _covering(conjunct: Conjunct, columns: Columns) -> Iterator[frozenset[Column]]:
-    """Groups of columns that the rule holds equal, and that have one of every atom."""
+    """Groups of columns that the rule holds equal, and that have one of every atom. Facts need
+    none: tables are in every place. Where no event must occur, nothing says in which place to
+    look, so there is no group."""
+    if not conjunct.events:
+        return
     parent: dict[Column, Column] = {}
 
     def root(column: Column) -> Column:
@@ -143,9 +147,9 @@ def _covering(conjunct: Conjunct, columns: Columns) -> Iterator[frozenset[Column
     groups: dict[Column, list[Column]] = {}
     for column in parent:
         groups.setdefault(root(column), []).append(column)
-    atoms = frozenset(range(len(conjunct.atoms)))
+    atoms = frozenset(atom for atom, use in enumerate(conjunct.atoms) if not use.fact)
     for group in groups.values():
-        if atoms and {column.atom for column in group} == atoms:
+        if {column.atom for column in group} >= atoms:
             yield frozenset(group)
 
 

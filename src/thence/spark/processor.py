@@ -13,6 +13,7 @@ from thence.model.errors import StateError
 from thence.model.events import Events
 from thence.spark.blocks import LATE, MEASURE, Block, encode, events_in
 from thence.spark.chain import Chain, Hop
+from thence.spark.facts import NO_FACTS, Facts
 from thence.spark.memory import read_state, refusal, write_state
 from thence.spark.route import forwarded, sent, ticks
 
@@ -39,6 +40,7 @@ class ShardWork:
 
     chain: Chain
     number: int
+    facts: Facts = NO_FACTS
     handle: Any = field(default=None, repr=False)
     content: Any = field(default=None, repr=False)
     seen: dict[int, int] = field(default_factory=dict)
@@ -110,7 +112,8 @@ class ShardWork:
                 name: select(found, [c for c in found.columns if c in columns[name]])
                 for name, found in events.items()
             }
-        return step(hop.part, state, events, horizon, Options(lineage, hop.retention))
+        options = Options(lineage, hop.retention, tables=self.facts.read())
+        return step(hop.part, state, events, horizon, options)
 
     def _reported(self, place: int, late: dict[str, Events]) -> Iterator[Block]:
         """Latecomers: counted at one hop only, and given on where they are asked for."""

@@ -11,6 +11,7 @@ from thence.model.errors import InputError
 from thence.model.instants import instant, length
 from thence.program import Program
 from thence.spark.batch import batch_job
+from thence.spark.facts import given_tables, refuse_tables
 from thence.spark.frames import read_frames
 from thence.spark.output import make_output
 from thence.spark.parts import needed_stages
@@ -25,6 +26,7 @@ def detect(
     frames: Any,
     emit: Any = None,
     *,
+    tables: Any = None,
     until: Any = None,
     max_delay: Any = None,
     lineage: bool = False,
@@ -37,6 +39,10 @@ def detect(
 
     ``frames`` maps event names to DataFrames, or is one DataFrame with a column ``type``; all of
     them batch, or all streaming. Times are in a column ``time``, or in ``start`` and ``end``.
+
+    ``tables`` maps the names of the program's static tables to batch DataFrames, or to whatever a
+    program's ``run`` takes. They are read when ``detect`` is called, and again when a stream is
+    started anew; a change in between is not seen.
 
     With one name as ``emit``, the result has that event's attributes, ``start`` and ``end``. With
     several names, or without, it has all those events: a column ``type``, all their attributes,
@@ -65,6 +71,8 @@ def detect(
         raise InputError("the program derives no event, so there is nothing to detect")
     compiled = program._compiled
     part = compiled.part(needed_stages(compiled, names), names)
+    refuse_tables(program, frames)
+    facts = given_tables(program, part, tables, lineage)
     streaming = is_streaming(frames)
     single = isinstance(emit, str)
     if streaming:
@@ -80,13 +88,13 @@ def detect(
         output = make_output(
             compiled.schemas, names, single, sorted(part.base) if late else (), lineage
         )
-        return stream_job(compiled, needs, given, names, output, shards, lineage, late, name)
+        return stream_job(compiled, needs, given, names, output, shards, lineage, late, name, facts)
     if late:
         raise InputError("late: a batch has all its events, so none of them is late")
     horizon = None if until is None else instant(until, "until")
     given = read_frames(frames, wanted(compiled, part, lineage))
     output = make_output(compiled.schemas, names, single, (), lineage)
-    return batch_job(compiled, given, names, output, shards, lineage, horizon)
+    return batch_job(compiled, given, names, output, shards, lineage, horizon, facts)
 
 
 def is_streaming(frames: Any) -> bool:

@@ -14,10 +14,12 @@ from thence.engine.program import Compiled
 from thence.engine.state import fingerprint
 from thence.lang.text import format_rule
 from thence.model.errors import InputError
+from thence.model.events import Events
 from thence.spark.blocks import BLOCKS_DDL, LATE, MEASURE
 from thence.spark.carry import carried, carried_processor
 from thence.spark.chain import Chain, make_chain
 from thence.spark.entrance import packed
+from thence.spark.facts import shipped
 from thence.spark.frames import Input
 from thence.spark.memory import described
 from thence.spark.output import Output, Unpack
@@ -46,15 +48,17 @@ def stream_job(
     lineage: bool,
     late: bool,
     name: str,
+    tables: Mapping[str, Events],
 ) -> DataFrame:
-    """The query that finds the events in ``emit``."""
+    """The query that finds the events in ``emit``; ``tables`` are the rows of static tables."""
     spark = given.rows.sparkSession
     _check_provider(spark)
     count = shards or stream_partitions(spark)
     chain = stream_chain(compiled, needs, emit, count, lineage, late)
     blocks = packed(given, chain, tick=True)
     for hop in chain.hops:
-        work = carried_processor(ShardWork(chain, hop.number))
+        facts = shipped(tables, hop.part.tables, spark)
+        work = carried_processor(ShardWork(chain, hop.number, facts))
         blocks = blocks.groupBy("place").transformWithState(work, BLOCKS_DDL, "append", "eventTime")
     rows, hop_of = F.col("rows"), F.col("hop")
     measures = [_total(rows, hop_of == chain.end, "results")]

@@ -6,7 +6,7 @@ Everything that the rule language says can be said here, and gives the same prog
 from __future__ import annotations
 
 from thence.lang.python import fn, moments
-from thence.lang.python.events import Derived, Event, derived, event
+from thence.lang.python.events import Derived, Event, Table, derived, event, table
 from thence.lang.python.functions import (
     Absence,
     Collection,
@@ -36,6 +36,7 @@ __all__ = [
     "Derived",
     "Event",
     "Pattern",
+    "Table",
     "Value",
     "absent",
     "all_of",
@@ -53,6 +54,7 @@ __all__ = [
     "notprecedes",
     "precedes",
     "sequence",
+    "table",
     "ticks",
     "var",
 ]

@@ -51,6 +51,7 @@ class Event(Occurrence):
     """
 
     _declared: ClassVar[Origin | None] = None
+    _is_table: ClassVar[bool] = False
 
     def __init__(self, label: str | None = None, /, **attributes: Any) -> None:
         origin = type(self)._declared
@@ -58,6 +59,9 @@ class Event(Occurrence):
             raise BuildError(
                 "Event is what types of events are made of; declare one: "
                 "class Order(Event): …, or event('order', id=str)"
+                if not self._is_table
+                else "Table is what tables are made of; declare one: class Catalogue(Table): …, or "
+                "table('catalogue', id=str)"
             )
         self._fill(origin, Tag(label), attributes)
 
@@ -74,14 +78,37 @@ class Event(Occurrence):
         for each in (called, *given):
             if not each or not is_line(each):
                 raise BuildError(f"names of events and attributes are one line, unlike {each!r}")
+        if cls._is_table and within is not None:
+            raise BuildError(
+                f"the rows of '{called}' have no time, so `within` says nothing of them"
+            )
         schema = EventSchema(
             called,
             tuple(
                 Attribute(each, type_of(kind, f"{called}.{each}")) for each, kind in given.items()
             ),
             None if within is None else micros(within, "within"),
+            cls._is_table,
         )
         cls._declared = Origin(called, schema.names, schema=schema)
+
+
+class Table(Event, attributes={}):
+    """A static table, declared as a class; calling the class makes a row for a pattern.
+
+    Its rows are facts: true at all times, and given beside the events when a program is run.
+
+    >>> class Catalogue(Table, name="catalogue"):
+    ...     book: str
+    ...     title: str
+    >>> Catalogue("c", title="Emma")
+    <thence row c: catalogue(title='Emma')>
+    """
+
+    _is_table = True
+
+
+Table._declared = None
 
 
 def event(
@@ -102,6 +129,24 @@ def event(
 
     options = {"name": name, "within": within, "attributes": listed}
     made: type[Event] = types.new_class(name, (Event,), options, fill)
+    return made
+
+
+def table(name: str, attributes: Mapping[str, Any] | None = None, /, **named: Any) -> type[Table]:
+    """Declare a static table: ``Catalogue = table("catalogue", book=str, title=str)``.
+
+    Its columns have the types that attributes of events have; see :func:`event`.
+    """
+    if not isinstance(name, str):
+        raise BuildError(f"a table needs a name: table('catalogue', id=str), not {name!r}")
+    listed = {**(attributes or {}), **named}
+    if not listed:
+        raise BuildError(f"a table needs columns: table({name!r}, id=str)")
+
+    def fill(namespace: dict[str, Any]) -> None:
+        namespace["__doc__"] = f"The table {name}."
+
+    made: type[Table] = types.new_class(name, (Table,), {"name": name, "attributes": listed}, fill)
     return made
 
 
@@ -138,7 +183,7 @@ def _annotated(cls: type) -> dict[str, Any]:
         ) from None
     names: dict[str, None] = {}
     for base in reversed(cls.__mro__):
-        if issubclass(base, Event) and base is not Event:
+        if issubclass(base, Event) and base not in (Event, Table):
             names |= dict.fromkeys(inspect.get_annotations(base))
     for name in names:
         if hasattr(cls, name) and name in vars(cls):

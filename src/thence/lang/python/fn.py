@@ -254,6 +254,11 @@ def coalesce(*values: Any) -> Value:
     return call("coalesce", *values)
 
 
+def prev(x: Any) -> Value:
+    """A value of the repetition before: ``b.price > fn.prev(b.price)``."""
+    return call("prev", x)
+
+
 # -- aggregates: columns of a definition whose pattern collects
 
 
@@ -263,6 +268,8 @@ def count(x: Any = None, distinct: Any = False) -> Aggregated:
         raise BuildError(
             "distinct events are all of them; say which values: count(x, distinct=True)"
         )
+    if isinstance(x, Pattern):
+        x = x.start  # which every event has
     return Aggregated("count", None if x is None else value_of(x, "count"), distinct is True)
 
 

@@ -11,6 +11,7 @@ from thence.lang.python.patterns import (
     Inside,
     Instant,
     Joined,
+    Missing,
     Pattern,
     Ticking,
     Whichever,
@@ -25,10 +26,11 @@ from thence.model.errors import BuildError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Absence:
-    """A pattern that must not occur; say where with ``between`` or ``inside``."""
+class Absence(Missing):
+    """A pattern that must not occur; say where with ``between`` or ``inside``.
 
-    pattern: Pattern
+    A row that a table must not have is absent by itself: ``order & absent(Catalogue(id=x))``.
+    """
 
     def between(self, first: Pattern, last: Pattern) -> Pattern:
         """``first`` and then ``last``, and in between not the pattern."""
@@ -64,7 +66,8 @@ class Collection:
 
 
 def absent(pattern: Pattern) -> Absence:
-    """What must not occur: ``absent(c).between(a, b)``, or ``absent(c).inside(w)``."""
+    """What must not occur: ``absent(c).between(a, b)``, or ``absent(c).inside(w)``; and what a
+    table must not have: ``a & absent(row)``."""
     return Absence(pattern_of(pattern, "absent"))
 
 

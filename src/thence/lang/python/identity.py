@@ -34,15 +34,21 @@ class Tag:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
-    """Where an event comes from: declared with a schema, or derived by a definition."""
+    """Where an event comes from: declared with a schema, or derived by a definition; or the static
+    table that a row is of."""
 
     name: str
     columns: tuple[str, ...]
     schema: EventSchema | None = None
     definition: Definition | None = None
 
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a static table rather than an event."""
+        return self.schema is not None and self.schema.table
+
     def lacks(self, attribute: str) -> str:
         """What to say about an attribute that the event does not have."""
-        known = (*self.columns, "start", "end")
+        known = self.columns if self.is_table else (*self.columns, "start", "end")
         hint = did_you_mean(attribute, known, f"it has {', '.join(known)}")
         return f"'{self.name}' has no attribute '{attribute}': {hint}"

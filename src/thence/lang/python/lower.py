@@ -13,6 +13,7 @@ from thence.lang.policies import policy_of
 from thence.lang.precedence import join
 from thence.lang.python.patterns import (
     Between,
+    Closed,
     Definition,
     Filtered,
     Inside,
@@ -20,11 +21,13 @@ from thence.lang.python.patterns import (
     Joined,
     Layer,
     Limited,
+    Missing,
     Moment,
     Occurrence,
     Pattern,
     Related,
     Renamed,
+    Repeating,
     Shared,
     Ticking,
     Timed,
@@ -48,6 +51,7 @@ from thence.lang.timers import timer
 from thence.logic import expr as e
 from thence.logic import ops
 from thence.logic.policy import Policy
+from thence.logic.repetition import settled
 from thence.model.errors import BuildError
 from thence.model.source import Source
 
@@ -63,7 +67,7 @@ def lower_rule(definition: Definition, columns: tuple[str, ...]) -> ops.Rule:
         ops.HeadTerm(name, lowering.term(value))
         for name, (_, value) in zip(columns, definition.terms, strict=True)
     )
-    return ops.Rule(definition.name, terms, body, policy=lowering.policy())
+    return settled(ops.Rule(definition.name, terms, body, policy=lowering.policy()))
 
 
 class _Survey:
@@ -136,6 +140,8 @@ class _Survey:
                     self._reads(owner)
                 case Computed(_, args):
                     stack.extend(args)
+                case Aggregated(_, arg) if arg is not None:
+                    stack.append(arg)
 
     def _reads(self, owner: Pattern) -> None:
         occurrence = core(owner)
@@ -192,6 +198,8 @@ class _Lowering:
                 before = self._before(pattern, placed, shared, depth)
                 inside = self._inside(pattern, placed, shared, depth)
                 return ops.And((*before, inside)) if before else inside
+            case Missing(inner):
+                return ops.NoFact(self.pattern(inner, set(placed), shared, depth))
             case Layer(inner):
                 self._check_layer(pattern)
                 if isinstance(pattern, Shared):
@@ -234,6 +242,10 @@ class _Lowering:
             case Between(absent, first, last):
                 outside = lower(first), lower(last)
                 return ops.Not(lower(absent, set(placed)), *outside)
+            case Repeating(inner, least, most):
+                return ops.Repeat(lower(inner, set(placed)), least, most)
+            case Closed(inner, closing):
+                return ops.Until(lower(inner), lower(closing))
             case Instant(time):
                 return ops.At(time)
             case Timed(name, of, length):
@@ -259,7 +271,7 @@ class _Lowering:
     def _atom(self, event: Occurrence, shared: tuple[str, ...]) -> ops.Atom:
         given: dict[str, Value] = dict(event._args)
         origin = event._origin
-        for name in shared:
+        for name in () if origin.is_table else shared:
             if name not in origin.columns:
                 raise BuildError(
                     f"same('{name}') needs '{name}' in all events of the pattern, and "
@@ -327,6 +339,11 @@ class _Lowering:
         inner: Pattern = layer
         while isinstance(inner, Layer):
             inner = inner.inner
+        if isinstance(inner, Missing) and not isinstance(layer, Shared):
+            raise BuildError(
+                "a condition on absent(…) belongs to the row inside it, or to what it is joined "
+                f"to: absent(row.where(…)), (a & absent(row)).where(…) ({self._definition.place})"
+            )
         if isinstance(inner, Inside) and not isinstance(layer, Shared):
             tag = tag_of(inner.window)
             if tag is None or tag.key not in self._survey.placed_for:
@@ -373,6 +390,10 @@ class _Lowering:
                 return e.Attr(self._label(owner), name)
             case EndPoint(owner, which):
                 return e.TimeOf(self._label(owner), which)
+            case Aggregated():
+                aggregate = self.term(value)
+                assert isinstance(aggregate, e.Aggregate)
+                return e.Folded(aggregate)
             case Computed("and" | "or" as function, args):
                 parts = [self.value(arg, depth + 1) for arg in _row(function, args)]
                 return join("and" if function == "and" else "or", parts)

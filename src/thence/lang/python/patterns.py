@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from typing import Any, Literal, NoReturn, Self
 
+from thence.lang.build import MOST_TIMES
 from thence.lang.python.columns import Term, columns_of
 from thence.lang.python.identity import Origin, Tag
 from thence.lang.python.places import Place, calling_place
@@ -65,6 +66,33 @@ class Pattern(Relations, Timers):
     def par(self, other: Pattern) -> Pattern:
         """Both, going on together for some time."""
         return Related("par", self, pattern_of(other, "par"))
+
+    def times(self, least: int, most: int | Literal["as many"] | None = "as many") -> Pattern:
+        """Repeated, one after another: ``b.times(3)``, ``b.times(2, 5)``, ``b.times(2, None)`` for
+        two times or more."""
+        upper = least if most == "as many" else most
+        numbers: tuple[object, ...] = (least, upper)
+        for given in numbers:
+            if given is not None and (not isinstance(given, int) or isinstance(given, bool)):
+                raise BuildError(f"times takes whole numbers, such as times(2, 5), not {given!r}")
+        if least < 0 or (upper is not None and (upper < max(least, 1) or upper > MOST_TIMES)):
+            raise BuildError(
+                f"times({least}, {upper}) is not possible: write the lower limit first, then the "
+                f"upper one, of at most {MOST_TIMES}"
+            )
+        return Repeating(self, least, upper)
+
+    def one_or_more(self) -> Pattern:
+        """Repeated any number of times, at least once: `b+`."""
+        return Repeating(self, 1, None)
+
+    def any_number(self) -> Pattern:
+        """Repeated any number of times, perhaps none: `b*`."""
+        return Repeating(self, 0, None)
+
+    def until(self, closing: Pattern) -> Pattern:
+        """This, and then the first of another pattern since it began."""
+        return Closed(self, pattern_of(closing, "until"))
 
     @property
     def _shown(self) -> str:
@@ -185,6 +213,23 @@ class Between(Tagged):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Repeating(Tagged):
+    """A pattern several times, one after another."""
+
+    inner: Pattern
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Closed(Tagged):
+    """A pattern, and then the first of another one since it began."""
+
+    inner: Pattern
+    closing: Pattern
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Instant(Tagged):
     """A point in time."""
 
@@ -248,6 +293,20 @@ class Inside(Pattern):
     rows: int | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Missing(Pattern):
+    """A pattern that must not occur; by itself, a row that a table does not have."""
+
+    pattern: Pattern
+
+    @property
+    def _is_fact(self) -> bool:
+        inner = self.pattern
+        while isinstance(inner, (Layer, Renamed)):
+            inner = inner.inner
+        return isinstance(inner, Occurrence) and inner._origin.is_table
+
+
 # -- layers: conditions around an occurrence, which do not make it another one
 
 
@@ -291,6 +350,11 @@ def core(pattern: Pattern) -> Pattern:
             "absent(…).inside(w) and collect(…).inside(w) occur at no time of their own: join them "
             "to an event with &, and use that one's times"
         )
+    if isinstance(pattern, Missing):
+        raise BuildError(
+            "what a table does not have occurs at no time: join absent(…) to an event with &, and "
+            "use that one's times"
+        )
     return pattern
 
 
@@ -301,7 +365,7 @@ def lasting(pattern: Pattern) -> Value:
 
 def pattern_of(given: object, place: str) -> Pattern:
     """What was given, if it is a pattern; otherwise the error says what to write."""
-    if isinstance(given, Pattern):
+    if isinstance(given, Pattern) and not (isinstance(given, Missing) and not given._is_fact):
         return given
     if isinstance(given, Definition):
         hint = f"make an event of the definition first: {given.name}()"
@@ -310,7 +374,10 @@ def pattern_of(given: object, place: str) -> Pattern:
     elif isinstance(given, Value):
         hint = "a condition goes into where: (a & b).where(a.x == 3)"
     elif hasattr(given, "inside"):
-        hint = "say where it is: absent(c).between(a, b), absent(c).inside(w), collect(c).inside(w)"
+        hint = (
+            "say where it is: absent(c).between(a, b), absent(c).inside(w), collect(c).inside(w); "
+            "only a row of a table is absent by itself"
+        )
     else:
         hint = "use events, and what operators make of them"
     raise BuildError(f"`{place}` takes patterns, and this is {given!r}: {hint}")
@@ -413,7 +480,8 @@ class Occurrence(Pattern):
     def __repr__(self) -> str:
         label = "" if self._tag.label is None else f"{self._tag.label}: "
         given = ", ".join(f"{name}={shown_value(value)}" for name, value in self._args)
-        return f"<thence event {label}{self._origin.name}({given})>"
+        kind = "row" if self._origin.is_table else "event"
+        return f"<thence {kind} {label}{self._origin.name}({given})>"
 
 
 # -- definitions

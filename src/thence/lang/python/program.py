@@ -55,7 +55,9 @@ def lower_program(items: Sequence[object]) -> Lowered:
                 f"nothing defines '{origin.name}': give its definition to thence.build(…), too"
             )
     rules = tuple(lower_rule(each, _columns(each, first[each.name])) for each in definitions)
-    program = LogicProgram(tuple(schemas.values()), rules)
+    streams = tuple(schema for schema in schemas.values() if not schema.table)
+    tables = tuple(schema for schema in schemas.values() if schema.table)
+    program = LogicProgram(streams, rules, tables=tables)
     return Lowered(program, tuple(each.place for each in definitions))
 
 
@@ -114,7 +116,7 @@ def _declare(schema: EventSchema, schemas: dict[str, EventSchema]) -> None:
     known = schemas.setdefault(schema.name, schema)
     if known != schema:
         raise BuildError(
-            f"the event '{schema.name}' is declared twice, as {known} and as {schema}: declare it "
+            f"'{schema.name}' is declared twice, as {known} and as {schema}: declare it "
             "once, or give one of them another name"
         )
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
 from thence.lang.python.relations import Relations
 from thence.lang.values_text import format_expr
-from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, Folded, TimeOf, Var
 from thence.model.errors import BuildError, InputError
 from thence.model.instants import instant
 from thence.model.time import parse_duration
@@ -218,30 +218,13 @@ class Computed(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aggregated:
-    """An aggregate over collected events: a column of ``select``, by itself."""
+class Aggregated(Value):
+    """An aggregate: over collected events a column of ``select`` by itself, over repetitions a
+    value like any other."""
 
     function: Literal["count", "sum", "avg", "min", "max", "first", "last", "list"]
     arg: Value | None
     distinct: bool = False
-
-    def __bool__(self) -> NoReturn:
-        raise BuildError(_NO_COMPUTING)
-
-    def _refuse(self, *_: object) -> NoReturn:
-        raise BuildError(_NO_COMPUTING)
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-    __truediv__ = __rtruediv__ = __mod__ = __rmod__ = __neg__ = _refuse
-    __and__ = __rand__ = __or__ = __ror__ = __invert__ = _refuse
-    __hash__ = None  # type: ignore[assignment]
-
-
-_NO_COMPUTING = (
-    "an aggregate is a column by itself; to compute with it, or to compare it, select it and use "
-    "the result in another definition: n = busy(); n.where(n.visits >= 10)"
-)
 
 
 def shown_value(value: Value) -> str:
@@ -262,6 +245,8 @@ def _shown(value: Value) -> Expr:
             return TimeOf(owner._shown, which)
         case Computed(function, args):
             return Call(function, tuple(_shown(arg) for arg in args))
+        case Aggregated(function, arg, distinct):
+            return Folded(Aggregate(function, None if arg is None else _shown(arg), distinct))
     raise AssertionError(f"no form is known for {type(value).__name__}")
 
 
@@ -287,8 +272,6 @@ def value_of(given: object, place: str) -> Value:
     """What was given, as a value: plain Python values become literals."""
     if isinstance(given, Value):
         return given
-    if isinstance(given, Aggregated):
-        raise BuildError(_NO_COMPUTING)
     return literal(given, place)
 
 

@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from thence.lang.python.identity import Tag
 from thence.lang.python.patterns import (
     Between,
+    Closed,
     Inside,
     Joined,
     Layer,
+    Missing,
     Moment,
     Occurrence,
     Pattern,
     Related,
     Renamed,
+    Repeating,
     Tagged,
     Ticking,
     Whichever,
@@ -40,7 +43,11 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield from (left, right)
         case Between(absent=absent, first=first, last=last):
             yield from (first, last, absent)
+        case Closed(inner=inner, closing=closing):
+            yield from (inner, closing)
+        case Repeating(inner=inner):
+            yield inner
         case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
             yield inner
-        case Ticking(pattern=inner):
+        case Missing(pattern=inner) | Ticking(pattern=inner):
             yield inner

@@ -45,6 +45,8 @@ class Body:
 def body(select: q.Select, names: Names) -> Body:
     """The body of a select. Raises Refused."""
     clause = _clause(select, names)
+    streams = places(clause.root)
+    clause = _with_tables(clause, names)
     found = places(clause.root)
     collected = _collected(clause, found, names)
     top = found[0]
@@ -57,7 +59,7 @@ def body(select: q.Select, names: Names) -> Body:
     for node in select.conditions:
         for part in conjuncts(node):
             _add(names.value(part), found, clause, conditions)
-    for pair in pairs(found[: len(found) - len(collected)], known, clause.copies):
+    for pair in pairs(streams, known, clause.copies):
         condition = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
         conditions.setdefault(pair.at, []).append(condition)
     writer = _Writer(known, select, shared, conditions)
@@ -78,9 +80,17 @@ def _clause(select: q.Select, names: Names) -> Expression:
     if select.happening is not None:
         found = expression(select.happening, names)
     else:
-        leaves = [Node("alias", (), alias.span, alias.name) for alias in names.aliases.values()]
+        streams = [alias for alias in names.aliases.values() if not alias.table]
+        leaves = [Node("alias", (), alias.span, alias.name) for alias in streams]
+        if not leaves:
+            raise Refused(
+                Span(select.sources[0].start, select.sources[-1].end),
+                "nothing occurs in this query: its tables have rows, which are true at all times, "
+                "and no events",
+                "add the stream that the rows are looked up for: FROM stream e, table t",
+            )
         if len(leaves) > 1 and not select.limits:
-            shown = ", ".join(names.aliases)
+            shown = ", ".join(alias.name for alias in streams)
             raise Refused(
                 Span(select.sources[0].start, select.sources[-1].end),
                 "the query does not say how its events relate in time",
@@ -92,6 +102,15 @@ def _clause(select: q.Select, names: Names) -> Expression:
     for limit in select.limits:
         root = operator("within", (root,), Span(root.span.start, limit.end), limit=limit.micros)
     return replace(found, root=root)
+
+
+def _with_tables(clause: Expression, names: Names) -> Expression:
+    """The clause with the rows of tables beside it, which are there at all times."""
+    tables = [alias for alias in names.aliases.values() if alias.table]
+    if not tables:
+        return clause
+    leaves = [Node("alias", (), alias.span, alias.name) for alias in tables]
+    return replace(clause, root=operator("and", (clause.root, *leaves), clause.root.span))
 
 
 def _collected(clause: Expression, found: list[Place], names: Names) -> list[Node]:
@@ -222,7 +241,9 @@ class _Writer:
         return _chain(kind, parts, node.span)
 
     def atom(self, node: Node) -> s.Node:
-        return atom(node.alias, self.aliases[node.alias].event, self.columns, node.span)
+        alias = self.aliases[node.alias]
+        columns = () if alias.table else self.columns
+        return atom(node.alias, alias.event, columns, node.span)
 
     def collect(self, node: Node) -> s.Node:
         start, end = node.span.start, node.span.end

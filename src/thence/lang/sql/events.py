@@ -102,7 +102,16 @@ class _Reader:
         span = Span(node.start, node.end)
         match node:
             case s.Name():
-                return Node("alias", (), span, self.names.alias(node).name)
+                alias = self.names.alias(node)
+                if alias.table:
+                    raise Refused(
+                        span,
+                        f"'{alias.name}' is a row of the table '{alias.stream}', which has no "
+                        "time, so EVENT cannot be about it",
+                        "leave it out of EVENT, and say in WHERE which row is meant: "
+                        f"WHERE e.x = {alias.name}.x",
+                    )
+                return Node("alias", (), span, alias.name)
             case q.Limited():
                 return operator("within", (self.node(node.base),), span, limit=node.limit)
             case q.Negation():

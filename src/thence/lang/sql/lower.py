@@ -41,10 +41,11 @@ def lower(statements: Sequence[Statement], report: Report) -> list[s.RuleDecl]:
             "list the columns that it has",
         )
     known = {statement.name for statement in statements}
+    tables = {st.name for st in statements if isinstance(st, s.EventDecl) and st.table}
     broken = {statement.name for statement in circular}
     found: dict[int, list[s.RuleDecl]] = {}
     for create in ordered:
-        lowering = _Lowering(create, columns, known, broken, first[create.name] is create)
+        lowering = _Lowering(create, columns, known, broken, first[create.name] is create, tables)
         try:
             found[id(create)] = lowering.rules()
         except Refused as problem:
@@ -79,10 +80,11 @@ class _Lowering:
         known: set[str],
         broken: set[str],
         first: bool,
+        tables: set[str],
     ) -> None:
         self.create = create
         self.columns: ChainMap[str, tuple[str, ...]] = ChainMap({}, columns)
-        self.known, self.broken = known, broken
+        self.known, self.broken, self.tables = known, broken, tables
         self.first = first
         self.inner: list[s.RuleDecl] = []
         self.used: set[str] = set()
@@ -177,7 +179,8 @@ class _Lowering:
                         f"the alias '{alias.text}' is given twice",
                         "two events of one stream need two aliases: FROM stream a b",
                     )
-                found[alias.text] = Alias(alias.text, event, shown, self.columns[event], span)
+                columns, table = self.columns[event], event in self.tables
+                found[alias.text] = Alias(alias.text, event, shown, columns, span, table)
         return found
 
     def stream(self, name: s.Name, streams: Mapping[str, str]) -> str:
@@ -196,7 +199,7 @@ class _Lowering:
 def _partition(select: q.Select, aliases: Mapping[str, Alias]) -> frozenset[str]:
     for column in select.partition:
         for alias in aliases.values():
-            if column.text not in alias.columns:
+            if column.text not in alias.columns and not alias.table:
                 raise Refused(
                     s.span_of(column),
                     f"'{alias.stream}' ({alias.name}) has no column '{column.text}' to partition "

@@ -23,6 +23,13 @@ class Alias:
     stream: str
     columns: tuple[str, ...]
     span: Span
+    table: bool = False
+    """Whether it is a row of a static table, which has no times."""
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """What can be read of it: its columns, and the times of an event."""
+        return self.columns if self.table else (*self.columns, *_TIMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,8 @@ class Names:
             if alias.text not in self.aliases or self._is_column(alias.text):
                 return None
             name = node.name.lower()
+            if name in ("count", "duration") and self.aliases[alias.text].table:
+                raise _timeless(self.aliases[alias.text], s.span_of(node))
             if name == "count":
                 reads.add(alias.text)
                 return node._replace(args=(_time(alias, "start"),))
@@ -106,7 +115,9 @@ class Names:
         """A column without an alias: that of the one alias that has it."""
         if name.text in self.shared:
             return name
-        having = [a for a in self.aliases.values() if name.text in (*a.columns, *_TIMES)]
+        having = [a for a in self.aliases.values() if name.text in a.readable]
+        if name.text in self.partition:  # which is about streams
+            having.sort(key=lambda alias: alias.table)
         if len(having) == 1 or (having and name.text in self.partition):
             return s.Dotted(having[0].name, name.text, name.start, name.start, name.end)
         span = s.span_of(name)
@@ -136,7 +147,9 @@ class Names:
                 f"there is no alias '{node.label}' in FROM",
                 self._alias_hint(node.label),
             )
-        choices = (*alias.columns, *_TIMES)
+        choices = alias.readable
+        if alias.table and node.attribute in _TIMES:
+            raise _timeless(alias, s.span_of(node))
         if node.attribute not in choices:
             raise Refused(
                 s.span_of(node),
@@ -150,6 +163,14 @@ class Names:
         if own:
             return f"'{name}' has the alias {' and '.join(own)} here"
         return did_you_mean(name, self.aliases, f"add it: FROM …, stream {name}")
+
+
+def _timeless(alias: Alias, span: Span) -> Refused:
+    return Refused(
+        span,
+        f"'{alias.name}' is a row of the table '{alias.stream}', which has no time",
+        "a row of a table is true at all times; read its columns, and the times of a stream",
+    )
 
 
 def is_aggregate(node: s.Node) -> bool:

@@ -65,6 +65,13 @@ def windowed(
     select: q.Select, window: q.Window, alias: Alias, add: AddRule
 ) -> tuple[list[Column], tuple[s.Node, ...]]:
     """The columns and the body of a query over a window. Raises Refused."""
+    if alias.table:
+        raise Refused(
+            Span(window.start, window.end),
+            f"'{alias.stream}' is a table: its rows have no times, so no window can hold them",
+            f"look them up for events first: FROM (SELECT … FROM stream e, {alias.stream} t WHERE "
+            "…) [RANGE BY …] a",
+        )
     groups = _Groups(alias, _keys(select, alias))
     columns = [_written(item) for item in select.items]
     conditions = [part for node in select.conditions for part in conjuncts(node)]

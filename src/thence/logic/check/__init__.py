@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from thence.logic.check.aggregates import collect_of
 from thence.logic.check.endless import invents_values
+from thence.logic.check.facts import check_facts
 from thence.logic.check.graph import check_recursion, dependency_graph
 from thence.logic.check.problems import Problems
 from thence.logic.check.rules import check_rule
@@ -61,24 +62,27 @@ def check_program(program: LogicProgram) -> Checked:
     first_rules: dict[str, Rule] = {}
     for rule in program.rules:
         first_rules.setdefault(rule.event, rule)
-    declared = {schema.name for schema in program.events}
+    declared = {schema.name: schema for schema in program.declared}
     for name, rule in first_rules.items():
         if name in declared:
+            word = "table" if declared[name].table else "event"
             problems.error(
                 rule.head_span,
-                f"'{name}' is declared with `event`, so no rule can derive it",
+                f"'{name}' is declared with `{word}`, so no rule can derive it",
                 "give the derived event another name",
             )
     problems.raise_if_any()
     graph = dependency_graph(views)
     check_recursion(graph, problems)
-    columns = infer_columns(program.events, views, graph)
+    columns = infer_columns(program.declared, views, graph)
+    tables = frozenset(schema.name for schema in program.tables)
     for view in views:
         check_rule(view, columns, first_rules, problems)
+        check_facts(view, tables, problems)
     problems.raise_if_any()
     _check_known(columns, first_rules, views, problems)
     problems.raise_if_any()
-    schemas = {schema.name: schema for schema in program.events}
+    schemas = dict(declared)
     schemas |= {name: derived_schema(name, columns[name]) for name in first_rules}
     return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings())
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from thence.logic.check.names import check_read
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope, view_of
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
-from thence.logic.ops import Rule, While
+from thence.logic.expr import Aggregate, Attr, Expr, Folded, TimeOf, Var, leaves
+from thence.logic.ops import Repeat, Rule, While
+from thence.logic.repetition import reads_previous
 
 _DISTINCT = frozenset({"count", "sum", "avg", "list"})
 
 
-def collect_of(rule: Rule, aggregate: Aggregate) -> While | None:
+def collect_of(rule: Rule, aggregate: Aggregate) -> While | Repeat | None:
     """The ``collect`` whose events an aggregate of a checked rule is over."""
     view = view_of(rule)
     places = _places(aggregate.arg, view) if aggregate.arg else range(len(view.collects))
@@ -25,6 +26,67 @@ def check_aggregates(view: RuleView, problems: Problems) -> None:
     for term in view.rule.terms:
         if isinstance(term.value, Aggregate):
             _check(term.value, view, problems)
+    plain = [term.value for term in view.rule.terms if not isinstance(term.value, Aggregate)]
+    for expr in (*plain, *(condition for condition, _ in view.conditions)):
+        for leaf in leaves(expr):
+            if isinstance(leaf, Folded):
+                _check_folded(leaf, view, problems)
+    kinds = {isinstance(pattern, Repeat) for pattern, _ in view.collects}
+    if len(kinds) == 2:
+        problems.error(
+            view.rule.span,
+            "a rule collects events or repeats them, not both",
+            "give one of the two a rule of its own",
+        )
+    _check_previous(view, problems)
+    _warn_of_combinations(view, problems)
+
+
+def _check_previous(view: RuleView, problems: Problems) -> None:
+    """Refuse ``prev`` where there is no repetition before."""
+    exprs = [(condition, scope.repeated is not None) for condition, scope in view.conditions]
+    exprs += [(term.value, False) for term in view.rule.terms if isinstance(term.value, Expr)]
+    exprs += [(arg, False) for atom, _ in view.atoms for _, arg in atom.args]
+    for expr, repeated in exprs:
+        if not repeated and reads_previous(expr):
+            problems.error(
+                view.rule.span,
+                "prev reads the repetition before, so it can stand only in a condition on what "
+                "is repeated",
+                "write b: tick(id)+ where b.price > prev(b.price)",
+            )
+
+
+def _check_folded(leaf: Folded, view: RuleView, problems: Problems) -> None:
+    """An aggregate in a condition, or in a larger expression, is over repetitions."""
+    if any(isinstance(pattern, Repeat) for pattern, _ in view.collects):
+        _check(leaf.aggregate, view, problems)
+        return
+    problems.error(
+        leaf.span,
+        f"{leaf.aggregate.function} can be computed with, or be in a condition, only over what a "
+        "rule repeats",
+        "over what it collects, an aggregate is a term of the head by itself",
+    )
+
+
+_FEW = frozenset({"count", "min", "max", "first", "last"})
+
+
+def _warn_of_combinations(view: RuleView, problems: Problems) -> None:
+    """Warn where every combination of any number of repetitions is a result of its own."""
+    if view.rule.policy.greedy or view.rule.policy.strict:
+        return
+    for term in view.rule.terms:
+        value = term.value
+        if isinstance(value, Aggregate) and (value.function not in _FEW or value.distinct):
+            found = collect_of(view.rule, value)
+            if isinstance(found, Repeat) and found.most is None:
+                problems.warn(
+                    value.span,
+                    f"this {value.function} is over every combination of repetitions; "
+                    "add 'using greedy' for the longest one only",
+                )
 
 
 def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
@@ -32,7 +94,7 @@ def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
     if not view.collects:
         problems.error(
             aggregate.span,
-            f"{function} has nothing to aggregate: the rule collects no events",
+            f"{function} has nothing to aggregate: the rule collects and repeats no events",
             "add a window and a collect to the body, such as w: extend_backward(o, 24h), "
             "while w: collect e(x)",
         )

@@ -19,7 +19,7 @@ from thence.model.source import Span
 _MOST_CYCLES = 10
 _LONGEST_CYCLE = 12
 
-How = Literal["", "not ", "collect ", "choose "]
+How = Literal["", "not ", "collect ", "choose ", "repeat "]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ def dependency_graph(views: Iterable[RuleView]) -> Graph:
             if atom.event in edges:
                 window = scope.window
                 how: How = "" if view.rule.policy == UNRESTRICTED else "choose "
+                if scope.repeated is not None:
+                    how = "repeat "
                 if window is not None:
                     how = "not " if window.kind == "absent" else "collect "
                 edge = Dependency(view.rule.event, atom.event, how, atom.span)
@@ -148,6 +150,8 @@ def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems) -> 
         message = f"'{edge.head}' depends on its own absence: {cycle}"
     elif edge.how == "choose ":
         message = f"the policy of '{edge.head}' chooses from what depends on it: {cycle}"
+    elif edge.how == "repeat ":
+        message = f"'{edge.head}' repeats what depends on it: {cycle}"
     else:
         message = f"'{edge.head}' is collected from what depends on it: {cycle}"
     problems.error(

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from thence.logic.check.problems import Problems, did_you_mean
 from thence.logic.check.scopes import RuleView, Scope
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves
+from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves, read_by
 from thence.model.source import Span
 
 
@@ -70,6 +70,11 @@ def _refuse_label(label: str, span: Span, view: RuleView, problems: Problems) ->
 
 def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
     window = holder.window
+    if window is None and holder.repeated is not None:
+        return (
+            f"{what} is repeated, so there may be many of it",
+            f"read it with an aggregate, such as list{argument}, last{argument} or max{argument}",
+        )
     if window is None:
         return (
             f"{what} is not bound in every branch of the `or`",
@@ -135,7 +140,7 @@ def _warn_of_single_uses(view: RuleView, problems: Problems) -> None:
             if isinstance(argument, Var):
                 bound.setdefault(argument.name, argument.span)
     for expr in exprs:
-        uses.update(leaf.name for leaf in leaves(expr) if isinstance(leaf, Var))
+        uses.update(leaf.name for leaf in read_by(expr) if isinstance(leaf, Var))
     for name, span in bound.items():
         if uses[name] == 1 and not name.startswith("_"):
             problems.warn(span, f"'{name}' is used once; write _ if that is meant")

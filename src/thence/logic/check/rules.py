@@ -12,7 +12,7 @@ from thence.logic.check.typing import Columns, RuleTypes, Unknown
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import TypeProblem
-from thence.logic.ops import Atom, Label, Pattern, Rule, Where, Within
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, Within
 from thence.logic.widening import common_type
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
@@ -50,10 +50,12 @@ def check_rule(
 def _check_policy(view: RuleView, problems: Problems) -> None:
     """A policy chooses among the events that a rule's labels name."""
     policy = view.rule.policy
+    repeated = [s for p, s in view.collects if isinstance(p, Repeat)]
     events = {
         name
         for name, labels in view.definitions.items()
-        if all(_names_an_event(label.pattern) for label in labels) and view.root.sees_label(name)
+        if all(_names_an_event(label.pattern) for label in labels)
+        and (view.root.sees_label(name) or any(name in scope.labels for scope in repeated))
     }
     for label, _ in policy.labels:
         if label not in events:

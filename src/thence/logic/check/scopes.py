@@ -20,10 +20,12 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
+    NoFact,
     Not,
     Or,
     Pattern,
     Ref,
+    Repeat,
     Rule,
     SemanticWindow,
     Timer,
@@ -32,9 +34,10 @@ from thence.logic.ops import (
     Within,
     children,
 )
+from thence.logic.repetition import shared_variables
 from thence.model.source import Span
 
-ScopeKind = Literal["rule", "branch", "absent", "collect"]
+ScopeKind = Literal["rule", "branch", "absent", "collect", "repeat"]
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +66,11 @@ class Scope:
             if scope.kind in ("absent", "collect"):
                 found = scope
         return found
+
+    @property
+    def repeated(self) -> Scope | None:
+        """The scope of the repetition around this one, if any."""
+        return next((scope for scope in self.path() if scope.kind == "repeat"), None)
 
     def bound_variables(self) -> set[str]:
         found = set(self.variables)
@@ -114,7 +122,8 @@ class RuleView:
     conditions: list[tuple[Expr, Scope]] = field(default_factory=list)
     label_uses: list[LabelUse] = field(default_factory=list)
     definitions: dict[str, list[Label]] = field(default_factory=dict)
-    collects: list[tuple[While, Scope]] = field(default_factory=list)
+    collects: list[tuple[While | Repeat, Scope]] = field(default_factory=list)
+    """What aggregates can be over."""
     misplaced: list[While] = field(default_factory=list)
     assignments: list[tuple[Var, Expr]] = field(default_factory=list)
     """Variables that conditions such as ``c = a + b`` bind, in an order that works."""
@@ -128,6 +137,7 @@ def view_of(rule: Rule) -> RuleView:
     view = RuleView(rule, root, [root])
     # A `collect` is a part of the body's own conjunction, which the flag follows.
     stack: list[tuple[Pattern, Scope, bool]] = [(rule.body, root, True)]
+    shared = shared_variables(rule)
     while stack:
         pattern, scope, direct = stack.pop()
         inside: list[tuple[Pattern, Scope, bool]]
@@ -137,8 +147,14 @@ def view_of(rule: Rule) -> RuleView:
                 view.occurs = view.occurs or scope.window is None
                 for _, argument in pattern.args:
                     if isinstance(argument, Var):
-                        scope.variables.setdefault(argument.name, argument.span)
+                        home = _home(argument.name, scope, shared)
+                        home.variables.setdefault(argument.name, argument.span)
                 inside = []
+            case Repeat(inner, _, _, span):
+                local = _inner(view, "repeat", scope, span)
+                if scope.window is None and scope.repeated is None:
+                    view.collects.append((pattern, local))
+                inside = [(inner, local, False)]
             case At():
                 view.occurs = view.occurs or scope.window is None
                 inside = []
@@ -161,6 +177,8 @@ def view_of(rule: Rule) -> RuleView:
                 elif kind == "collect":
                     view.collects.append((pattern, local))
                 inside = [(inner, local, False)]
+            case NoFact(inner, span):
+                inside = [(inner, _inner(view, "absent", scope, span), False)]
             case Not(absent, first, last, span):
                 local = _inner(view, "absent", scope, span)
                 inside = [(absent, local, False), (first, scope, False), (last, scope, False)]
@@ -184,6 +202,14 @@ def view_of(rule: Rule) -> RuleView:
         stack.extend(reversed(inside))
     _assign(view)
     return view
+
+
+def _home(name: str, scope: Scope, shared: frozenset[str]) -> Scope:
+    """The scope that an atom's variable belongs to: a shared one is bound outside repetitions."""
+    repeated = scope.repeated
+    if repeated is None or repeated.parent is None or name not in shared:
+        return scope
+    return repeated.parent
 
 
 def _inner(view: RuleView, kind: ScopeKind, parent: Scope, span: Span) -> Scope:

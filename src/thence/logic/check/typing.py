@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from thence.logic.check.graph import Graph
 from thence.logic.check.scopes import RuleView, view_of
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Expr, Folded, TimeOf, Var
 from thence.logic.functions import TypeProblem, type_of
 from thence.logic.ops import Atom, Label, Or, Pattern, Rule, Where, Within
 from thence.model.schema import Attribute, EventSchema
@@ -52,6 +52,8 @@ class RuleTypes:
                     return self.variables[name]
             case TimeOf():
                 return TIMESTAMP
+            case Folded(aggregate):
+                return self.of_term(aggregate)
             case Attr():
                 return self._attribute(expr)
         raise Unknown

@@ -1,0 +1,207 @@
+"""Repetitions: of what lies in a window, the events that follow one another as a pattern asks.
+
+For each row of a match the candidates are put in order (start, end, attributes). A greedy
+repetition takes the first that fits after the one before, again and again; otherwise every chain of
+candidates is one, and a row of the match becomes as many rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thence.engine import ranges
+from thence.engine.aggregate import aggregate, collection_order
+from thence.engine.arrays import Index, Mask
+from thence.engine.evaluate import evaluate
+from thence.engine.lineage import without_lineage
+from thence.engine.match import Match, concat_chained
+from thence.engine.rows import take
+from thence.engine.scan import every_chain, greedy_chains, longest_chains
+from thence.engine.search import holds
+from thence.engine.windows import WindowSearch
+from thence.logic.conjunct import Repetition, WindowUse
+from thence.logic.expr import Aggregate, Folded, leaves
+
+
+def with_repetitions(match: Match, all_members: bool) -> Match:
+    """The rows of a match that have the repetitions it asks for, with these; once for each chain
+    where any will do. ``all_members`` is whether somebody asks which events they are."""
+    conjunct = match.prepared.conjunct
+    for window in conjunct.repetitions:
+        if match.length:
+            match = _repeated(match, window, all_members or _is_read(match, window))
+    if match.length and conjunct.having:
+        mask = holds(match, (), conjunct.having)
+        match = match if mask is None else match.where(mask)
+    return match
+
+
+def folded(match: Match, term: Aggregate) -> Any:
+    """An aggregate over the repetitions of each row of a match."""
+    window = window_of(match, term)
+    chains = match.chains(window.atom)
+    owners = chains.owners
+    values = None
+    if term.arg is not None:
+        longer = match.extend(owners, window.atom, chains.members)
+        values = evaluate(term.arg, longer.leaf, longer.length)
+    return aggregate(term, owners, values, match.length)
+
+
+def window_of(match: Match, term: Aggregate) -> WindowUse:
+    """The repetition that an aggregate is over: the only one, or the one its argument reads."""
+    windows = match.prepared.conjunct.repetitions
+    read = match.prepared.atoms_of(match.prepared.reads(term))
+    return next((window for window in windows if window.atom in read), windows[0])
+
+
+def _is_read(match: Match, window: WindowUse) -> bool:
+    """Whether an aggregate is over a repetition."""
+    conjunct = match.prepared.conjunct
+    terms = [term for term in conjunct.terms if isinstance(term, Aggregate)]
+    terms += [
+        leaf.aggregate
+        for condition in conjunct.having
+        for leaf in leaves(condition)
+        if isinstance(leaf, Folded)
+    ]
+    return any(window_of(match, term) is window for term in terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What may be a repetition, row by row of a match, in order.
+
+    ``first`` and ``last`` are the positions of what the match says is the first and the last, or
+    -1 where it says nothing.
+    """
+
+    match: Match
+    window: WindowUse
+    offsets: Index
+    rows: Index
+    members: Index
+    starts: Index
+    ends: Index
+    fit: Mask
+    """Whether each fulfils its own conditions."""
+    first: Index
+    last: Index
+
+    @property
+    def repetition(self) -> Repetition:
+        assert self.window.repetition is not None
+        return self.window.repetition
+
+    def linked(self, before: Index, after: Index) -> Mask:
+        """Whether one candidate may follow another, by their positions."""
+        repetition = self.repetition
+        if repetition.previous is None or len(before) == 0:
+            return np.ones(len(before), dtype=np.bool_)
+        longer = self.match.extend(self.rows[after], self.window.atom, self.members[after])
+        everyone = np.arange(longer.length)
+        longer = longer.extend(everyone, repetition.previous, self.members[before])
+        mask = holds(longer, (), repetition.linked)
+        return np.ones(len(before), dtype=np.bool_) if mask is None else mask
+
+
+def _repeated(match: Match, window: WindowUse, members_matter: bool) -> Match:
+    parts = [
+        _in_block(block, window, members_matter) for block in _blocks(match, window) if block.length
+    ]
+    return concat_chained(parts)
+
+
+def _blocks(match: Match, window: WindowUse) -> Iterator[Match]:
+    """Some rows of a match at a time, with about a chunk of candidates between them."""
+    if len(match.rels[window.atom]) == 0:
+        yield match
+        return
+    found = WindowSearch(match, window).candidates
+    total = np.cumsum(found.last - found.first)
+    low = 0
+    while low < match.length:
+        done = total[low - 1] if low else 0
+        high = max(int(np.searchsorted(total, done + ranges.CHUNK, "right")), low + 1)
+        if low == 0 and high >= match.length:
+            yield match
+            return
+        yield match.take(np.arange(low, min(high, match.length)))
+        low = high
+
+
+def _in_block(match: Match, window: WindowUse, members_matter: bool) -> Match:
+    found = _candidates(match, window)
+    repetition = found.repetition
+    if repetition.greedy:
+        rows, chains = greedy_chains(found)
+    elif not members_matter and not repetition.linked and not repetition.strict:
+        rows, chains = longest_chains(found)
+    else:
+        rows, chains = every_chain(found)
+    if len(rows) == match.length and np.array_equal(rows, np.arange(match.length)):
+        return match.chained(None, window.atom, chains)
+    return match.chained(rows, window.atom, chains)
+
+
+def _candidates(match: Match, window: WindowUse) -> Candidates:
+    """What may be a repetition, in order."""
+    rel, repetition = match.rels[window.atom], window.repetition
+    assert repetition is not None
+    none = np.empty(0, dtype=np.int64)
+    pairs = list(WindowSearch(match, window).found()) if len(rel) else []
+    rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
+    members = np.concatenate([members for _, members in pairs]) if pairs else none
+    rows, members = _in_order(match, window.atom, rows, members)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=match.length))))
+    fit = np.ones(len(rows), dtype=np.bool_)
+    if repetition.conditions:
+        longer = match.extend(rows, window.atom, members)
+        mask = holds(longer, (), repetition.conditions)
+        fit = fit if mask is None else mask
+    return Candidates(
+        match,
+        window,
+        offsets.astype(np.int64),
+        rows,
+        members,
+        rel.start[members],
+        rel.end[members],
+        fit,
+        _position(match, repetition.first, rows, members),
+        _position(match, repetition.last, rows, members),
+    )
+
+
+def _in_order(match: Match, atom: int, rows: Index, members: Index) -> tuple[Index, Index]:
+    """Pairs of a row and a member sorted by row, then the member's time, then its attributes."""
+    rel = match.rels[atom]
+    starts, ends = rel.start[members], rel.end[members]
+    rises = (rows[1:] > rows[:-1]) | (
+        (rows[1:] == rows[:-1])
+        & ((starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ends[1:] > ends[:-1])))
+    )
+    if rises.all():
+        return rows, members
+    order = np.lexsort((ends, starts, rows))
+    rows, members, starts, ends = rows[order], members[order], starts[order], ends[order]
+    same = (rows[1:] == rows[:-1]) & (starts[1:] == starts[:-1]) & (ends[1:] == ends[:-1])
+    if same.any():
+        distinct, inverse = np.unique(members, return_inverse=True)
+        ranks = collection_order([without_lineage(take(rel, distinct))])[inverse]
+        order = np.lexsort((ranks, ends, starts, rows))
+        rows, members = rows[order], members[order]
+    return rows, members
+
+
+def _position(match: Match, atom: int | None, rows: Index, members: Index) -> Index:
+    """Where among the candidates of each row the event of an atom stands."""
+    found = np.full(match.length, -1, dtype=np.int64)
+    if atom is not None:
+        hits = np.flatnonzero(members == match.rows(atom)[rows])
+        found[rows[hits]] = hits
+    return found

@@ -1,0 +1,242 @@
+"""The chains among candidates: the greedy one of each row, or every one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from thence.engine.arrays import Index, Mask
+from thence.engine.chains import Chains, chains_of, spread
+from thence.model.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from thence.engine.repeat import Candidates
+
+MOST_CHAINS = 20_000_000
+"""How many partial chains are looked at before it is said that there are too many."""
+
+Column = TypeVar("Column", Index, Mask)
+
+_NEVER = np.iinfo(np.int64).max
+_EVER = np.iinfo(np.int64).min
+
+
+def greedy_chains(found: Candidates) -> tuple[Index, Chains]:
+    """The rows that have a greedy chain, and that chain."""
+    repetition = found.repetition
+    begins = _beginnings(found)
+    limit = repetition.most if repetition.most is not None else _NEVER
+    if _all_follow(found, begins):
+        sizes = np.minimum(np.diff(found.offsets), limit)
+        positions = spread(found.offsets[:-1], sizes)
+    else:
+        sizes, positions = _scanned(found, begins, limit)
+    whole = chains_of(sizes, positions)
+    kept = sizes >= repetition.least
+    if repetition.last is not None:
+        final = np.full(len(sizes), -2, dtype=np.int64)
+        filled = sizes > 0
+        final[filled] = positions[whole.offsets[1:][filled] - 1]
+        kept &= final == found.last
+    rows = np.flatnonzero(kept)
+    kept_chains = whole if len(rows) == len(sizes) else whole.take(rows)
+    return rows, Chains(kept_chains.offsets, found.members[kept_chains.members])
+
+
+def _all_follow(found: Candidates, begins: Index) -> bool:
+    """Whether in every row each candidate may follow the one before, so that all are taken."""
+    repetition = found.repetition
+    if repetition.linked or repetition.conditions or repetition.first is not None:
+        return False
+    after = found.starts[1:] > found.ends[:-1]
+    return bool((after | (found.rows[1:] != found.rows[:-1])).all())
+
+
+def _beginnings(found: Candidates) -> Index:
+    """The position at which the chain of each row begins; -1 where none does."""
+    repetition = found.repetition
+    fit = np.flatnonzero(found.fit)
+    earliest = np.full(len(found.first), -1, dtype=np.int64)
+    earliest[found.rows[fit][::-1]] = fit[::-1]
+    if repetition.first is None:
+        return earliest
+    begins = np.where((found.first >= 0) & _at(found.fit, found.first), found.first, -1)
+    if not repetition.leading:
+        return np.where(begins == earliest, begins, -1) if not repetition.strict else begins
+    # Nothing may be able to come before the first.
+    own = begins[found.rows]
+    before = (own >= 0) & (found.ends < _at(found.starts, own))
+    latest = np.full(len(begins), _EVER, dtype=np.int64)
+    np.maximum.at(latest, found.rows[before], found.starts[before])
+    able = np.flatnonzero(before & found.fit)
+    if repetition.strict:
+        able = able[found.ends[able] >= latest[found.rows[able]]]
+    able = able[found.linked(able, own[able])]
+    begins[found.rows[able]] = -1
+    return begins
+
+
+def _at(values: Column, positions: Index) -> Column:
+    """Values at positions; the first one, which nobody reads, where the position is -1."""
+    if len(values) == 0:
+        return np.zeros(len(positions), dtype=values.dtype)
+    return values[np.maximum(positions, 0)]
+
+
+def _scanned(found: Candidates, begins: Index, limit: int) -> tuple[Index, Index]:
+    """Sizes and positions of the chains that come about by taking the first that fits, again and
+    again. All rows take a step at a time."""
+    strict = found.repetition.strict
+    rows = np.flatnonzero(begins >= 0)
+    current = begins[rows]
+    taken_rows, taken = [rows], [current]
+    pointer = current + 1
+    nearest = np.full(len(rows), _NEVER, dtype=np.int64)
+    count = np.ones(len(rows), dtype=np.int64)
+    while len(rows):
+        going = (pointer < found.offsets[rows + 1]) & (count < limit)
+        if strict:
+            going &= _at_or(found.starts, pointer) <= nearest
+        rows, current, pointer, nearest, count = (
+            part[going] for part in (rows, current, pointer, nearest, count)
+        )
+        if not len(rows):
+            break
+        after = found.starts[pointer] > found.ends[current]
+        takes = after & found.fit[pointer]
+        asked = np.flatnonzero(takes)
+        takes[asked] = found.linked(current[asked], pointer[asked])
+        if strict:
+            passed = after & ~takes
+            nearest[passed] = np.minimum(nearest[passed], found.ends[pointer[passed]])
+            nearest[takes] = _NEVER
+        taken_rows.append(rows[takes])
+        taken.append(pointer[takes])
+        current = np.where(takes, pointer, current)
+        count = count + takes
+        pointer = pointer + 1
+    owner, positions = np.concatenate(taken_rows), np.concatenate(taken)
+    order = np.lexsort((positions, owner))
+    return np.bincount(owner, minlength=len(begins)).astype(np.int64), positions[order]
+
+
+def _at_or(values: Index, positions: Index) -> Index:
+    """Values at positions; beyond the last one, the greatest number there is."""
+    inside = positions < len(values)
+    return np.where(inside, values[np.where(inside, positions, 0)] if len(values) else 0, _NEVER)
+
+
+def longest_chains(found: Candidates) -> tuple[Index, Chains]:
+    """The rows that have any chain of the length asked for; the chains themselves do not matter.
+
+    Leaving out what lies between the ends of a chain gives a shorter one, so it is enough to know
+    the longest: that which takes, of what may follow, what ends first.
+    """
+    repetition = found.repetition
+    count = len(found.first)
+    ends = (repetition.first is not None) + (repetition.last is not None)
+    single = np.zeros(count, dtype=np.bool_)
+    if ends == 2:
+        single = found.first == found.last
+    few = repetition.least <= 1 and not ends
+    lengths = np.diff(found.offsets) if few else _longest(found)
+    shortest = np.where(single, 1, ends)
+    most = repetition.most if repetition.most is not None else _NEVER
+    kept = (np.where(single, 1, lengths) >= repetition.least) & (shortest <= most)
+    if ends == 2:
+        kept &= single | (_at(found.ends, found.first) < _at(found.starts, found.last))
+    rows = np.flatnonzero(kept)
+    empty = np.zeros(len(rows), dtype=np.int64)
+    return rows, chains_of(empty, np.empty(0, dtype=np.int64))
+
+
+def _longest(found: Candidates) -> Index:
+    """The length of the longest chain of each row, between its first and its last."""
+    from thence.engine.kernels import longest  # noqa: PLC0415 (compiles; few rules need it)
+
+    order = np.lexsort((found.ends, found.rows))
+    lows = np.where(found.first >= 0, _at(found.ends, found.first), _EVER)
+    highs = np.where(found.last >= 0, _at(found.starts, found.last), _NEVER)
+    inner = longest(found.offsets, found.starts[order], found.ends[order], lows, highs)
+    ends = (found.first >= 0).astype(np.int64) + (found.last >= 0)
+    return inner + ends
+
+
+def every_chain(found: Candidates) -> tuple[Index, Chains]:
+    """A row for each chain of each row, and the chain."""
+    repetition = found.repetition
+    if repetition.first is not None:
+        rows = np.flatnonzero((found.first >= 0) & _at(found.fit, found.first))
+        positions = found.first[rows]
+    else:
+        positions = np.flatnonzero(found.fit)
+        rows = found.rows[positions]
+    none = np.empty(0, dtype=np.int64)
+    owners: list[Index] = []
+    chains: list[Index] = []
+    if repetition.least == 0:
+        owners.append(np.arange(len(found.first)))
+        chains.append(np.empty((len(found.first), 0), dtype=np.int64))
+    links: list[Index] = []  # per length, the chain of one less that each continues
+    steps: list[Index] = [positions]
+    total, length = len(rows), 1
+    while len(rows):
+        done = np.ones(len(rows), dtype=np.bool_)
+        if repetition.last is not None:
+            done = positions == found.last[rows]
+        if length >= repetition.least and done.any():
+            chosen = np.flatnonzero(done)
+            owners.append(rows[chosen])
+            chains.append(_followed(steps, links, chosen))
+        if repetition.most is not None and length >= repetition.most:
+            break
+        parents, following = _followers(found, rows, positions)
+        links.append(parents)
+        rows, positions = rows[parents], following
+        steps.append(positions)
+        total, length = total + len(rows), length + 1
+        if total > MOST_CHAINS:
+            raise EvaluationError(
+                f"'{found.match.prepared.conjunct.event}' has more than {MOST_CHAINS:,} "
+                "combinations of repetitions; add 'using greedy' for the longest only, an upper "
+                "limit such as {1,3}, or a shorter 'within'"
+            )
+    owner = np.concatenate(owners) if owners else none
+    sizes = np.concatenate([np.full(len(c), c.shape[1]) for c in chains]) if chains else none
+    flat = np.concatenate([c.ravel() for c in chains]) if chains else none
+    return owner, chains_of(sizes.astype(np.int64), found.members[flat])
+
+
+def _followed(steps: list[Index], links: list[Index], chosen: Index) -> Index:
+    """The positions of some chains of the greatest length so far, a row each."""
+    columns = []
+    for at in range(len(steps) - 1, -1, -1):
+        columns.append(steps[at][chosen])
+        if at:
+            chosen = links[at - 1][chosen]
+    return np.column_stack(columns[::-1])
+
+
+def _followers(found: Candidates, rows: Index, positions: Index) -> tuple[Index, Index]:
+    """Every candidate that may come next, with the chain that it continues."""
+    sizes = found.offsets[rows + 1] - positions - 1
+    if int(sizes.sum()) > 10 * MOST_CHAINS:
+        raise EvaluationError(
+            f"'{found.match.prepared.conjunct.event}' has too many combinations of repetitions; "
+            "add 'using greedy' for the longest only, or a shorter 'within'"
+        )
+    parents = np.repeat(np.arange(len(rows)), sizes)
+    following = spread(positions + 1, sizes)
+    after = found.starts[following] > found.ends[positions[parents]]
+    parents, following = parents[after], following[after]
+    if found.repetition.strict:
+        # Nothing may lie between: no candidate has ended before this one starts.
+        nearest = np.full(len(rows), _NEVER, dtype=np.int64)
+        np.minimum.at(nearest, parents, found.ends[following])
+        near = found.starts[following] <= nearest[parents]
+        parents, following = parents[near], following[near]
+    fits = found.fit[following]
+    parents, following = parents[fits], following[fits]
+    linked = found.linked(positions[parents], following)
+    return parents[linked], following[linked]

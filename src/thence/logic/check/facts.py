@@ -1,0 +1,209 @@
+"""Facts where something with a time is needed: the rows of a table have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from thence.logic.check.problems import Problems
+from thence.logic.check.scopes import RuleView
+from thence.logic.expr import Aggregate, Expr, TimeOf, leaves
+from thence.logic.ops import (
+    Allen,
+    And,
+    AnyOne,
+    Atom,
+    Label,
+    Moments,
+    NoFact,
+    Not,
+    Or,
+    Par,
+    Pattern,
+    Ref,
+    SemanticWindow,
+    Seq,
+    Ticks,
+    Timer,
+    Where,
+    While,
+    Within,
+    children,
+    walk,
+)
+from thence.model.source import Span
+
+
+def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> None:
+    """Refuse a rule that asks when a fact happens, and an absence of facts that is none."""
+    facts = _Facts(view, tables)
+    for part in walk(view.rule.body):
+        if isinstance(part, NoFact):
+            _check_absent(part, facts, problems)
+    if not tables:
+        return
+    whole = facts.table_of(view.rule.body)
+    if whole is not None:
+        problems.error(
+            view.rule.span,
+            f"nothing in the body of '{view.rule.event}' occurs: the table '{whole}' has rows, "
+            "which are true at all times, and no events",
+            "name an event that the row is looked up for",
+        )
+        return
+    for part in walk(view.rule.body):
+        _check_operands(part, facts, problems)
+        _check_label(part, facts, problems)
+    for expr in _expressions(view):
+        for leaf in leaves(expr):
+            if isinstance(leaf, TimeOf) and (table := facts.labelled(leaf.label)) is not None:
+                problems.error(
+                    leaf.span,
+                    f"'{leaf.label}' is a row of the table '{table}', which has no {leaf.which}",
+                    "a row of a table is true at all times; read the time of an event",
+                )
+    for label, _ in view.rule.policy.labels:
+        if (table := facts.labelled(label)) is not None:
+            problems.error(
+                view.rule.policy.span,
+                f"the policy chooses '{label}', which is a row of the table '{table}'",
+                "a policy chooses among events; every row of a table that fits counts",
+            )
+
+
+class _Facts:
+    """Which patterns of a rule have no time, because they are facts."""
+
+    def __init__(self, view: RuleView, tables: frozenset[str]) -> None:
+        self.view = view
+        self.tables = tables
+
+    def table_of(self, pattern: Pattern, seen: frozenset[str] = frozenset()) -> str | None:
+        """A table that a pattern is about, where it is about tables alone."""
+        match pattern:
+            case Atom(event):
+                return event if event in self.tables else None
+            case Label(_, inner) | Where(inner, _) | NoFact(inner):
+                return self.table_of(inner, seen)
+            case Ref(label):
+                return self.labelled(label, seen)
+            case And(parts) | Or(parts):
+                found = [self.table_of(part, seen) for part in parts]
+                return None if None in found else found[0]
+        return None
+
+    def labelled(self, label: str, seen: frozenset[str] = frozenset()) -> str | None:
+        """The table whose row a label names."""
+        definitions = self.view.definitions.get(label, ())
+        if label in seen or not definitions:
+            return None
+        return self.table_of(definitions[0].pattern, seen | {label})
+
+
+def _check_absent(part: NoFact, facts: _Facts, problems: Problems) -> None:
+    inner = part.pattern
+    while isinstance(inner, (Label, Where)):
+        inner = inner.pattern
+    table = facts.table_of(inner)
+    if table is not None and not isinstance(inner, Atom):
+        problems.error(
+            part.span,
+            "`not` takes one row of one table",
+            f"write one for each table, after a comma: not {table}(…), not …",
+        )
+    elif table is None:
+        problems.error(
+            part.span,
+            "an absence needs the time in which nothing happens",
+            "only a row of a table is absent at all times: not catalogue(…)",
+        )
+
+
+def _check_operands(part: Pattern, facts: _Facts, problems: Problems) -> None:
+    """Refuse what relates the time of a fact to something, or is itself related."""
+    parts = children(part)
+    tables = [facts.table_of(each) for each in parts]
+    if isinstance(part, Or) and None in tables and any(tables):
+        named = next(table for table in tables if table is not None)
+        problems.error(
+            part.span,
+            f"a branch of this `or` is a row of the table '{named}', which happens at no time",
+            "join it to an event with `and`, or write one rule per branch",
+        )
+        return
+    word = _word(part)
+    if word is None:
+        return
+    for each, table in zip(parts, tables, strict=True):
+        if table is not None:
+            problems.error(
+                _span(each),
+                f"a row of the table '{table}' has no time, so `{word}` cannot be about it",
+                _hint(part, table),
+            )
+
+
+def _hint(part: Pattern, table: str) -> str:
+    if isinstance(part, While) and part.mode == "not":
+        return f"what a table does not have is absent at all times: write `not {table}(…)` instead"
+    if isinstance(part, While):
+        return f"collect the events that it is looked up for: collect (event(…) and {table}(…))"
+    return f"look it up beside the event, after a comma or with `and`: event(…) and {table}(…)"
+
+
+def _word(part: Pattern) -> str | None:
+    """How an operator that is about times is written."""
+    match part:
+        case Seq():
+            return "seq"
+        case Par():
+            return "par"
+        case Allen(relation):
+            return relation
+        case Within():
+            return "within"
+        case While(_, mode):
+            return f"{'over' if part.over else 'while'} … {mode}"
+        case Not():
+            return "not(…).[…]"
+        case SemanticWindow(operator):
+            return operator
+        case Moments(operator):
+            return operator
+        case AnyOne():
+            return "anyone"
+        case Ticks():
+            return "ticks"
+    return None
+
+
+def _check_label(part: Pattern, facts: _Facts, problems: Problems) -> None:
+    """Refuse timers of facts, and facts as windows."""
+    match part:
+        case Timer(of, name=name, span=span):
+            label, word = of, name
+        case While(window, _, _, span):
+            label, word = window, "over" if part.over else "while"
+        case _:
+            return
+    if (table := facts.labelled(label)) is not None:
+        problems.error(
+            span,
+            f"'{label}' is a row of the table '{table}', which has no time, so `{word}` cannot be "
+            "relative to it",
+            "label an event instead",
+        )
+
+
+def _expressions(view: RuleView) -> Iterator[Expr]:
+    """Everything that a rule computes."""
+    yield from (condition for condition, _ in view.conditions)
+    yield from (argument for atom, _ in view.atoms for _, argument in atom.args)
+    for term in view.rule.terms:
+        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
+        if value is not None:
+            yield value
+
+
+def _span(pattern: Pattern) -> Span:
+    span: Span = getattr(pattern, "span")  # noqa: B009 (every pattern class has one)
+    return span

@@ -1,0 +1,52 @@
+"""The pieces that a rule's body is taken apart into: intervals, windows and repetitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from thence.logic.bounds import Constraint
+from thence.logic.ops import Pattern, Repeat
+from thence.model.errors import CheckError
+from thence.model.source import Span
+
+Nodes = tuple[int, ...]
+Interval = tuple[Nodes, Nodes]
+"""The nodes whose earliest is where an occurrence starts, and whose latest is where it ends."""
+
+Place = Callable[[int, int], list[Constraint]]
+"""Given the start and end node of an event, the constraints that put it inside a window."""
+
+
+class Refuse(Protocol):
+    """Makes the error that refuses a rule: where, why, and what to write instead."""
+
+    def __call__(self, span: Span, message: str, hint: str | None = None) -> CheckError: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of the match, and the pattern that must be absent from it or is collected in it."""
+
+    mode: Literal["absent", "collect"]
+    pattern: Pattern
+    place: Place
+    width: tuple[int, int] | None
+    """Nodes (later, earlier) between which all of the event lies, where that is so."""
+    last: int | None = None
+    """How many count at most, where not all do."""
+
+
+@dataclass(slots=True)
+class Repeated:
+    """A repetition in the match: what lies before and after it, and the atoms that its first and
+    last one are. ``place`` is how many atoms come before it."""
+
+    pattern: Repeat
+    left: Nodes
+    right: Nodes
+    first: int | None
+    last: int | None
+    leading: bool
+    place: int

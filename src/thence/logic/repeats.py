@@ -1,0 +1,193 @@
+"""The windows that hold the repetitions of a match.
+
+What can be a repetition is searched for like whatever else lies in a window; how one repetition
+follows another is said beside it (:class:`~thence.logic.conjunct.Repetition`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from thence.logic.body import Body
+from thence.logic.bounds import Bounds, Constraint
+from thence.logic.conjunct import Column, Extreme, NodeTime, Repetition, Shifted, WindowUse
+from thence.logic.expr import PREVIOUS, Attr, Call, Expr, TimeOf, Var
+from thence.logic.pieces import Repeated
+from thence.logic.repetition import Element, element_of
+from thence.model.errors import CheckError
+
+
+def repetition_uses(
+    body: Body,
+    record: Repeated,
+    columns: Sequence[str],
+    bounds: Bounds,
+    collected: dict[str, Expr],
+) -> list[WindowUse]:
+    """The window of a repetition, with its bounds still open; and one for the repetition before,
+    where a condition reads it. ``columns`` are the attributes of the repeated event. What the
+    head's aggregates can read is added to ``collected``.
+    """
+    element = element_of(record.pattern)
+    assert element is not None
+    strict, greedy = body.rule.policy.strict, body.rule.policy.greedy
+    use, local = _searched(body, record, element, columns, bounds)
+    collected.update(local)
+    conditions, predicates = list(element.conditions), list(use.predicates)
+    constraints = list(use.constraints)
+    tested: list[Expr] = []
+    if strict:
+        # What does not fulfil them still lies in between.
+        tested = [body.rewrite(condition, local) for condition in conditions]
+    else:
+        more, found = body.split_conditions(conditions, local, local)
+        constraints += more
+        predicates += found
+    before: WindowUse | None = None
+    linked: list[Expr] = []
+    if element.linked:
+        before, earlier = _searched(body, record, element, columns, bounds)
+        before = replace(before, mode="previous")
+        linked = [body.rewrite(_linked(c, earlier), local) for c in element.linked]
+    repetition = Repetition(
+        record.pattern.least,
+        record.pattern.most,
+        greedy,
+        strict,
+        record.leading,
+        record.place,
+        record.first,
+        record.last,
+        None if before is None else before.atom,
+        tuple(tested),
+        tuple(linked),
+    )
+    found_use = replace(
+        use,
+        mode="repeat",
+        constraints=tuple(constraints),
+        predicates=tuple(predicates),
+        repetition=repetition,
+    )
+    return [found_use] if before is None else [found_use, before]
+
+
+def _searched(
+    body: Body, record: Repeated, element: Element, columns: Sequence[str], bounds: Bounds
+) -> tuple[WindowUse, dict[str, Expr]]:
+    """One more atom for what is repeated, placed where repetitions may lie, and what the names of
+    a repetition stand for."""
+    index = len(body.atoms)
+    use = body.use(element.atom.event, element.label, index, element.atom.span)
+    body.atoms.append(use)
+    local: dict[str, Expr] = {}
+    if element.label is not None:
+        local |= {f"{element.label}.{name}": Column(index, name) for name in columns}
+        local[f"{element.label}.start"] = NodeTime(use.start)
+        local[f"{element.label}.end"] = NodeTime(use.end)
+    links: list[tuple[str, Expr]] = []
+    arguments: list[tuple[Column, Expr]] = []
+    for name, argument in element.atom.args:
+        column = Column(index, name)
+        if isinstance(argument, Var) and argument.name in body.shared:
+            links.append((name, body.rewrite(argument, {})))
+        elif isinstance(argument, Var) and argument.name not in local:
+            local[argument.name] = column
+        else:
+            arguments.append((column, argument))
+    predicates = [
+        Call("=", (column, body.rewrite(argument, local)), element.atom.span)
+        for column, argument in arguments
+    ]
+    constraints = [Constraint(use.start, use.end, 0), *_placed(body, record, use.start, use.end)]
+    if element.limit is not None:
+        constraints.append(Constraint(use.end, use.start, element.limit))
+    empty = WindowUse(index, "repeat", tuple(constraints), tuple(links), tuple(predicates), bounds)
+    return empty, local
+
+
+def _placed(body: Body, record: Repeated, start: int, end: int) -> list[Constraint]:
+    """Where repetitions may lie: between their neighbours, and between the first and the last; or
+    as far beyond those as a longer repetition could reach."""
+    span, greedy = record.pattern.span, body.rule.policy.greedy
+    found = [Constraint(node, start, -1, span) for node in record.left]
+    found += [Constraint(end, node, -1, span) for node in record.right]
+    if record.first is not None:
+        first = body.atoms[record.first].start
+        if not greedy:
+            found.append(Constraint(first, start, 0, span))
+        elif not record.left:
+            found += [
+                Constraint(c.later, start, c.limit, span)
+                for c in _outward(body, first, "earliest", body.atoms[record.first].end)
+            ]
+    if record.last is not None:
+        last = body.atoms[record.last].end
+        if not greedy:
+            found.append(Constraint(end, last, 0, span))
+        elif not record.right:
+            found += [
+                Constraint(end, c.earlier, c.limit, span)
+                for c in _outward(body, last, "latest", body.atoms[record.last].start)
+            ]
+    return found
+
+
+def _outward(body: Body, node: int, which: str, inner: int) -> Iterable[Constraint]:
+    """What limits how far out an end of the match may lie."""
+    same = {node, inner}
+    for index, other in enumerate(body.nodes):
+        if isinstance(other, Extreme) and other.which == which and node in other.nodes:
+            same.add(index)
+        if isinstance(other, Shifted) and other.node in same:
+            same.add(index)
+    for constraint in list(body.constraints):
+        near, far = constraint.later, constraint.earlier
+        if which == "earliest":
+            near, far = far, near
+        if near in same - {inner} and far not in same:
+            yield constraint
+
+
+def is_over(body: Body, record: Repeated, bounds: Bounds, end: int) -> bool:
+    """Whether a repetition can get no longer once its match has ended."""
+    if not body.rule.policy.greedy or record.last is None or record.right:
+        return True
+    last = body.atoms[record.last]
+    return any(
+        bounds[limit.earlier, end] + limit.limit <= 0
+        for limit in _outward(body, last.end, "latest", last.start)
+    )
+
+
+def too_late(body: Body, record: Repeated) -> CheckError:
+    """The refusal of a greedy repetition that is known to be over only after its match."""
+    return body.refuse(
+        record.pattern.span,
+        "a greedy repetition at the end of a pattern is known to be over only when more time has "
+        "passed than the pattern takes",
+        "let an event follow it (… seq c, … until c), or a window end with the match "
+        "(w: extend(a, 10 s), … during w)",
+    )
+
+
+def _linked(condition: Expr, earlier: dict[str, Expr]) -> Expr:
+    """A condition with what it reads of the repetition before already looked up."""
+    match condition:
+        case Call(function, (argument,)) if function == PREVIOUS:
+            return _looked_up(argument, earlier)
+        case Call(_, args):
+            return replace(condition, args=tuple(_linked(arg, earlier) for arg in args))
+    return condition
+
+
+def _looked_up(expr: Expr, local: dict[str, Expr]) -> Expr:
+    match expr:
+        case Var(name):
+            return local.get(name, expr)
+        case Attr(label, name) | TimeOf(label, name):
+            return local.get(f"{label}.{name}", expr)
+        case Call(_, args):
+            return replace(expr, args=tuple(_looked_up(arg, local) for arg in args))
+    return expr

@@ -1,0 +1,236 @@
+"""Sequences with repetitions in them, and strict ones: what they add to the body of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from thence.logic.bounds import Constraint
+from thence.logic.conjunct import Column, NodeTime
+from thence.logic.expr import Attr, Call, Const, Expr, Var, leaves
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Seq, Until, Where, Within, children
+from thence.logic.pieces import Interval, Repeated, Window
+from thence.logic.repetition import Element, element_of, with_children
+from thence.logic.scope import positive_variables
+from thence.model.source import Span
+
+if TYPE_CHECKING:
+    from thence.logic.body import Body
+
+
+def in_sequence(body: Body, parts: Sequence[Pattern], span: Span) -> list[Interval]:
+    """The intervals of a sequence, with the repetitions in it.
+
+    A repetition between two other patterns needs no event of the match: it is what lies between
+    them. At an end of the sequence, or beside another one, its first or last one is a part of the
+    match, since a bound can be told only of such.
+    """
+    parts = [part for outer in parts for part in _flat(outer)]
+    if not body.rule.policy.strict and not any(isinstance(part, Repeat) for part in parts):
+        plain = [body.visit(part) for part in parts]
+        body.sequence(plain, span)
+        return plain
+    found: dict[int, Interval] = {}
+    records: dict[int, Repeated] = {}
+    for place, part in enumerate(parts):
+        if not isinstance(part, Repeat):
+            found[place] = body.visit(part)
+            continue
+        before = parts[place - 1] if place else None
+        after = parts[place + 1] if place + 1 < len(parts) else None
+        first = before is None or isinstance(before, Repeat) or body.rule.policy.strict
+        last = after is None or isinstance(after, Repeat) or body.rule.policy.strict
+        if not first and not last and _binds(body, part, parts):
+            first = True
+        if first or last:
+            found[place] = anchored(body, part, first, last, leading=before is None)
+        else:
+            _refuse_compound(body, part)
+            body.repeated.append(Repeated(part, (), (), None, None, False, len(body.atoms)))
+        records[place] = body.repeated[-1]
+    places = sorted(found)
+    for place, record in records.items():
+        record.left = next((found[p][1] for p in reversed(places) if p < place), ())
+        record.right = next((found[p][0] for p in places if p > place), ())
+        if record.pattern.least == 0 and (record.first is not None or record.last is not None):
+            raise body.refuse(
+                record.pattern.span,
+                "a repetition that may be empty needs an event before it and one after it",
+                "write + for at least one, or two rules: one with it and one without",
+            )
+    if body.rule.policy.strict:
+        for one, other in pairwise(places):
+            _nothing_between(body, (parts[one], found[one]), (parts[other], found[other]), span)
+    intervals = [found[place] for place in places]
+    body.sequence(intervals, span)
+    return intervals
+
+
+def closed_by(body: Body, pattern: Until) -> list[Interval]:
+    """``p until c``: a sequence, and nothing else like its last part since it began."""
+    intervals = in_sequence(body, [pattern.pattern, pattern.closing], pattern.span)
+    opening, closing = intervals[0][0], intervals[-1][0]
+
+    def place(start: int, end: int) -> list[Constraint]:
+        after = [Constraint(node, start, -1, pattern.span) for node in opening]
+        return after + [Constraint(end, node, -1, pattern.span) for node in closing]
+
+    closes = body.single("earliest", closing, pattern.span)
+    opens = body.single("earliest", opening, pattern.span)
+    body.gates.append(closes)
+    another = renamed(pattern.closing, body.joining)
+    body.windows.append(Window("absent", another, place, (closes, opens)))
+    return intervals
+
+
+def _flat(pattern: Pattern) -> Iterable[Pattern]:
+    return [p for q in pattern.parts for p in _flat(q)] if isinstance(pattern, Seq) else [pattern]
+
+
+def anchored(body: Body, repeat: Repeat, first: bool, last: bool, leading: bool) -> Interval:
+    """A repetition whose first, or last, or both are events of the match."""
+    if repeat.least == 0 and leading and first and last:
+        raise body.refuse(
+            repeat.span,
+            "a repetition that may be empty needs an event before it and one after it",
+            "write + for at least one",
+        )
+    place = len(body.atoms)
+    ends = [_anchor(body, repeat) if wanted else None for wanted in (first, last)]
+    record = Repeated(repeat, (), (), ends[0], ends[1], leading, place)
+    body.repeated.append(record)
+    uses = [body.atoms[atom] for atom in ends if atom is not None]
+    if len(uses) == 2:
+        one, other = uses
+        body.constraints.append(Constraint(one.start, other.start, 0, repeat.span))
+        body.constraints.append(Constraint(one.end, other.end, 0, repeat.span))
+        if repeat.least > 1:
+            body.constraints.append(Constraint(one.end, other.start, -1, repeat.span))
+    return (uses[0].start,), (uses[-1].end,)
+
+
+def _anchor(body: Body, repeat: Repeat) -> int:
+    """One repetition as an event of the match, with the conditions that each one has."""
+    element = _refuse_compound(body, repeat)
+    shown = tuple(pair for pair in element.atom.args if _is_shared(pair[1], body))
+    atom = body.atom(replace(element.atom, args=shown), element.label)
+    use = body.atoms[atom]
+    local, conditions = local_names(body, element, atom, use.start, use.end)
+    body.deferred.append(([*conditions, *element.conditions], local))
+    if element.limit is not None:
+        body.constraints.append(Constraint(use.end, use.start, element.limit, repeat.span))
+    return atom
+
+
+def _is_shared(argument: Expr, body: Body) -> bool:
+    return isinstance(argument, Var) and argument.name in body.shared
+
+
+def _binds(body: Body, repeat: Repeat, parts: Sequence[Pattern]) -> bool:
+    """Whether a repetition is what binds a variable of the match."""
+    element = _refuse_compound(body, repeat)
+    own = {arg.name for _, arg in element.atom.args if isinstance(arg, Var)} & body.shared
+    return bool(own - set(positive_variables(body.rule.body)))
+
+
+def _refuse_compound(body: Body, repeat: Repeat) -> Element:
+    element = element_of(repeat)
+    if element is None:
+        raise body.refuse(
+            repeat.span,
+            "a repetition is of one event",
+            "give the pattern a rule of its own, and repeat that rule's event",
+        )
+    if body.is_table(element.atom.event):
+        raise body.refuse(
+            repeat.span,
+            f"'{element.atom.event}' is a table: its rows are true at all times, and not one after "
+            "another",
+            "repeat an event, and look up each one's row with a shared variable",
+        )
+    return element
+
+
+def local_names(
+    body: Body, element: Element, atom: int, start: int, end: int
+) -> tuple[dict[str, Expr], list[Expr]]:
+    """What the names of one repetition stand for, and the conditions that its arguments make."""
+    local: dict[str, Expr] = {}
+    conditions: list[Expr] = []
+    for name, argument in element.atom.args:
+        column = Column(atom, name)
+        if not isinstance(argument, Var):
+            conditions.append(Call("=", (column, argument), element.atom.span))
+        elif argument.name in body.shared:
+            continue
+        elif argument.name in local:
+            conditions.append(Call("=", (local[argument.name], column), element.atom.span))
+        else:
+            local[argument.name] = column
+    for leaf in (leaf for condition in element.conditions for leaf in leaves(condition)):
+        if isinstance(leaf, Attr) and leaf.label == element.label:
+            local[f"{leaf.label}.{leaf.name}"] = Column(atom, leaf.name)
+    if element.label is not None:
+        local[f"{element.label}.start"] = NodeTime(start)
+        local[f"{element.label}.end"] = NodeTime(end)
+    return local, conditions
+
+
+def _nothing_between(
+    body: Body, one: tuple[Pattern, Interval], other: tuple[Pattern, Interval], span: Span
+) -> None:
+    """That no other event of the kind of either of two neighbours lies between them."""
+    _, opening = one[1]
+    closing, _ = other[1]
+
+    def place(start: int, end: int) -> list[Constraint]:
+        after = [Constraint(node, start, -1, span) for node in opening]
+        return after + [Constraint(end, node, -1, span) for node in closing]
+
+    opens = body.single("latest", opening, span)
+    closes = body.single("earliest", closing, span)
+    for kind in dict.fromkeys(kind_of(part, body) for part, _ in (one, other)):
+        if kind is not None:
+            body.gates.append(closes)
+            body.windows.append(Window("absent", kind, place, (closes, opens)))
+
+
+def renamed(pattern: Pattern, kept: frozenset[str]) -> Pattern:
+    """A pattern as another of its kind: the variables that are only its own are other ones."""
+
+    def other(expr: Expr) -> Expr:
+        match expr:
+            case Var(name) if name not in kept:
+                return replace(expr, name=f"{name}'")
+            case Call(_, args):
+                return replace(expr, args=tuple(other(arg) for arg in args))
+        return expr
+
+    match pattern:
+        case Atom(_, args):
+            return replace(pattern, args=tuple((name, other(arg)) for name, arg in args))
+        case Where(inner, condition):
+            return replace(pattern, pattern=renamed(inner, kept), condition=other(condition))
+    return with_children(pattern, [renamed(part, kept) for part in children(pattern)])
+
+
+def kind_of(pattern: Pattern, body: Body) -> Atom | None:
+    """The atom that stands for all events of a part's kind: with its constants, and with those of
+    its variables that other parts have too."""
+    while not isinstance(pattern, Atom):
+        if not isinstance(pattern, (Label, Where, Within, Repeat)):
+            return None
+        pattern = pattern.pattern
+    if body.is_table(pattern.event):
+        return None
+    often = body.joining
+    return replace(
+        pattern,
+        args=tuple(
+            (name, argument)
+            for name, argument in pattern.args
+            if isinstance(argument, Const) or (isinstance(argument, Var) and argument.name in often)
+        ),
+    )

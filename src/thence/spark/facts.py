@@ -1,0 +1,137 @@
+"""Static tables on their way to executors: every place has all of them.
+
+Small ones travel inside the tasks. Spark sends a task that is larger than 1 MB in a way that does
+not reach stateful operators, so larger ones travel as files of the session, which Spark brings to
+each executor once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thence.engine.rows import select
+from thence.engine.state import State, decode, encode
+from thence.io.facts import read_tables
+from thence.io.ingest import misplaced
+from thence.model.errors import InputError
+from thence.model.events import Events
+from thence.spark.parts import needed_stages
+
+if TYPE_CHECKING:
+    from thence.engine.program import Part
+    from thence.program import Program
+
+INSIDE = 256 * 1024
+"""The largest tables, in compressed bytes, that travel inside a task."""
+
+_KEPT = 4
+"""How many sets of tables a process of an executor holds ready for further tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The rows of some tables: compressed, or the name of the file in which they are."""
+
+    data: bytes = b""
+    file: str = ""
+
+    def read(self) -> Mapping[str, Events]:
+        """The rows, on the executor; prepared once for many tasks."""
+        if self.file:
+            return _of_file(self.file)
+        return _of_bytes(self.data) if self.data else {}
+
+
+NO_FACTS = Facts()
+
+
+def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict[str, Events]:
+    """The rows of the tables that a part looks into; of those, only the columns that it reads, or
+    all of them."""
+    schemas = {schema.name: schema for schema in program.tables}
+    fetched = tables
+    if isinstance(tables, Mapping):
+        fetched = {name: _fetched(name, table) for name, table in tables.items()}
+    found = read_tables(fetched, schemas, part.tables)
+    if whole:
+        return found
+    columns = part.columns
+    return {
+        name: select(rows, [c for c in rows.columns if c in columns[name]])
+        for name, rows in found.items()
+    }
+
+
+def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
+    """Refuse tables that do not fit what some events are derived from, before Spark is started."""
+    emit, compiled = tuple(names), program._compiled
+    given_tables(program, compiled.part(needed_stages(compiled, emit), emit), tables, False)
+
+
+def refuse_tables(program: Program, frames: Any) -> None:
+    """Refuse a table among the DataFrames of events."""
+    if isinstance(frames, Mapping):
+        for schema in program.tables:
+            if schema.name in frames:
+                raise misplaced(schema.name)
+
+
+def _fetched(name: Any, table: Any) -> Any:
+    """A DataFrame of Spark as an Arrow table; anything else as it is."""
+    if not (hasattr(table, "toArrow") and hasattr(table, "isStreaming")):
+        return table
+    if table.isStreaming:
+        raise InputError(
+            f"tables[{name!r}] is a stream, and a table is static: read it with spark.read, or "
+            f"declare '{name}' as an event"
+        )
+    return table.toArrow()
+
+
+def shipped(tables: Mapping[str, Events], names: Iterable[str], spark: Any) -> Facts:
+    """Some tables, ready to travel to the executors of a session."""
+    chosen = {name: tables[name] for name in names}
+    if not chosen:
+        return NO_FACTS
+    data = zlib.compress(encode(State(events=chosen), {}), 1)
+    if len(data) <= INSIDE:
+        return Facts(data=data)
+    name = f"thence-{hashlib.sha256(data).hexdigest()[:32]}"
+    path = _folder() / name
+    if not path.exists():
+        path.write_bytes(data)
+    spark.addArtifacts(str(path), file=True)
+    return Facts(file=name)
+
+
+@lru_cache(maxsize=1)
+def _folder() -> Path:
+    """Where this process keeps files for executors to fetch, as long as it lives."""
+    made = Path(tempfile.mkdtemp(prefix="thence-tables-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
+
+
+@lru_cache(maxsize=_KEPT)
+def _of_file(name: str) -> Mapping[str, Events]:
+    from pyspark import SparkFiles  # noqa: PLC0415 (an executor's, where there are files)
+
+    return _unpacked(Path(SparkFiles.getRootDirectory(), name).read_bytes())
+
+
+@lru_cache(maxsize=_KEPT)
+def _of_bytes(data: bytes) -> Mapping[str, Events]:
+    return _unpacked(data)
+
+
+def _unpacked(data: bytes) -> Mapping[str, Events]:
+    return decode(zlib.decompress(data)).events

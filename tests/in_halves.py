@@ -1,0 +1,100 @@
+"""All tests in two processes at once: those that run Spark, and the others.
+
+``python tests/in_halves.py [ARGUMENTS OF PYTEST]``: a test with Spark mostly waits for Java, and
+the others need one core. The others are shown as they run, those with Spark when they are done; the
+last line counts both.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+SPARK, OTHERS = "spark", "not spark"
+NO_TESTS = 5  # pytest's exit code where nothing was selected
+SUMMARY = re.compile(r"[0-9]+ [a-z]+.* in [0-9.]+s\b")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def main(arguments: list[str]) -> int:
+    begin = time.monotonic()
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
+        on_spark = _pytest(SPARK, arguments, log)
+        try:
+            others = _pytest(OTHERS, arguments, subprocess.PIPE)
+            assert others.stdout is not None
+            said = list(_shown(others.stdout))
+            statuses = [others.wait(), on_spark.wait()]
+        finally:
+            on_spark.terminate()  # nothing happens if it has ended
+            on_spark.wait()
+            log.seek(0)
+            said += _shown(log)
+    print(told(counts(said), time.monotonic() - begin))
+    return status(statuses)
+
+
+def _pytest(half: str, arguments: list[str], output: IO[str] | int) -> subprocess.Popen[str]:
+    # Each half remembers its own failures, for `--last-failed`.
+    cache = f"cache_dir=.pytest_cache/{half.replace(' ', '_')}"
+    colours = "yes" if sys.stdout.isatty() else "no"
+    command = [sys.executable, "-m", "pytest", "-m", half, "-o", cache, f"--color={colours}"]
+    return subprocess.Popen(
+        [*command, *arguments], stdout=output, stderr=subprocess.STDOUT, text=True, bufsize=1
+    )
+
+
+def _shown(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        print(line, end="", flush=True)
+        yield line
+
+
+def counts(lines: Iterable[str]) -> Counter[str]:
+    """How many tests passed, failed … in all; what a half left to the other is not counted.
+
+    >>> half = "=== 1 failed, 3 passed, 2 deselected, 1 error in 1.50s (0:00:01) ==="
+    >>> dict(counts(["...F", half, half]))
+    {'failed': 2, 'passed': 6, 'error': 2}
+    """
+    found: Counter[str] = Counter()
+    for line in lines:
+        plain = COLOURS.sub("", line).strip("= \n")
+        if SUMMARY.match(plain):
+            for number, what in re.findall(r"([0-9]+) ([a-z]+)", plain.rpartition(" in ")[0]):
+                found[what.removesuffix("s") if what.startswith("error") else what] += int(number)
+    del found["deselected"]
+    return found
+
+
+def told(found: Counter[str], seconds: float) -> str:
+    """The last line, in pytest's form.
+
+    >>> told(Counter(passed=8, skipped=1), 61.0)
+    '8 passed, 1 skipped in 61.00s (0:01:01)'
+    """
+    parts = ", ".join(f"{number} {what}" for what, number in found.items()) or "no tests ran"
+    whole = round(seconds)
+    clock = f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+    return f"{parts} in {seconds:.2f}s ({clock})"
+
+
+def status(halves: list[int]) -> int:
+    """The exit code: that of a half that failed; it is no failure if one half had no tests.
+
+    >>> status([0, 1]), status([0, 5]), status([5, 5]), status([0, 0]), status([0, -9])
+    (1, 0, 5, 0, 1)
+    """
+    ran = [code for code in halves if code != NO_TESTS] or [NO_TESTS]
+    failed = [code for code in ran if code != 0]
+    return max(failed[0], 1) if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
