@@ -61,13 +61,13 @@ Q6_WINDOWS = {
 }
 
 
-def _q6_name(window: str) -> str:
+def q6_name(window: str) -> str:
     return f"q6_{window.replace(' ', '')}"
 
 
 def _q6(window: str) -> Query:
     return Query(
-        _q6_name(window),
+        q6_name(window),
         f"a seq b seq c seq z, no key, z rare, {window}",
         f"q6() <- (a(_, _) seq b(_, _) seq c(_, _) seq z(_, _)) within {window};",
         rare=True,
@@ -107,6 +107,13 @@ QUERIES = (
         bar=3.0,
     ),
     *(_q6(window) for window in Q6_WINDOWS),
+    Query(
+        "q7",
+        "a, as many b as there are, and c on one id, 2 s",
+        "q7(id, count(y) as n) <- "
+        "(a(id=id) seq y: b(id=id)+ seq c(id=id)) within 2 s using greedy;",
+        bar=2.0,
+    ),
     Query("q2_session", "q2 in 100 pushes of a session", f"q2{_Q2};", bar=4.0, batches=100),
 )
 
@@ -116,7 +123,7 @@ RATIOS = (
         Ratio(f"policy {policy}", f"q2 using {policy}, to q2", f"q2_{policy}", "q2", bar=3.0)
         for policy in POLICIES
     ),
-    Ratio("window", "q6 within 10 s, to 200 ms", _q6_name("10 s"), _q6_name("200 ms"), bar=2.0),
+    Ratio("window", "q6 within 10 s, to 200 ms", q6_name("10 s"), q6_name("200 ms"), bar=2.0),
 )
 
 BY_NAME = {query.name: query for query in QUERIES}

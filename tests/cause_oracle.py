@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lineage_oracle import groups, history_of
+from lineage_oracle import history_of
 from notation import Written
-from oracle import add, components
+from oracle import add, components, consequences
 from oracle_patterns import Chosen, Event, Label, Pattern, walk_events
+from oracle_policies import merges
 
 from thence.lang.parser import parse_program
 from thence.model.source import Source
@@ -44,15 +45,16 @@ def direct_causes(text: str, events: Sequence[Written], until: int | None) -> Wa
     found: Ways = {}
     for rule in program.rules:
         line, _ = program.source.position(rule.span.start)
-        for event, matches in groups(rule, history):
-            ways = [parts_of(chosen, False) for _, chosen in matches]
+        for event, matches in consequences(rule, history):
+            ways = [parts_of(chosen, False) for _, chosen, _ in matches]
             collected = [
                 parts_of(member, True)
-                for scope, _ in matches
+                for scope, _, _ in matches
                 for members in scope.collected.values()
                 for _, member, _ in members
             ]
-            if collected:  # All the matches of a group, and all they collect, are one derivation.
+            if merges(rule.policy) or any(scope.collected for scope, _, _ in matches):
+                # All the matches of a group, and all they collect, are one derivation.
                 ways = [frozenset[Part]().union(*ways, *collected)]
             found.setdefault(event, set()).update(Way(line, parts) for parts in ways)
     return found

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences, counting, over_repetitions
-from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, Scope, walk_events
+from oracle import components, consequences
+from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_events
 from oracle_values import canonical
 
 from thence.lang.parser import parse_program
-from thence.logic.expr import Aggregate
-from thence.logic.ops import LogicProgram, Repeat, Rule, walk
+from thence.logic.ops import LogicProgram, Rule
 from thence.model.source import Source
 
 
@@ -42,7 +41,7 @@ def history_of(program: LogicProgram, events: Sequence[Written], until: int | No
     streams = {schema.name for schema in program.events}
     ends = [event.end for event in events if event.type in streams]
     horizon = until if until is not None else max(ends, default=None)
-    return History(known, names, horizon)
+    return History(known, names, horizon, program.rules)
 
 
 def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:
@@ -63,9 +62,9 @@ def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineage
 def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) -> bool:
     """Add what a rule derives, and from what, to what is known; whether anything is new."""
     found: dict[Event, set[Entry]] = {}
-    for event, scopes in groups(rule, history):
+    for event, matches in consequences(rule, history):
         entries = found.setdefault(event, set())
-        for scope, chosen in scopes:
+        for scope, chosen, _ in matches:
             entries |= base_events(chosen, behind)
             for members in scope.collected.values():
                 for _, member, _ in members:
@@ -77,38 +76,6 @@ def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) ->
             behind[event] = behind.get(event, frozenset()) | entries
             more = True
     return more
-
-
-Group = tuple[Event, list[tuple[Scope, Pattern]]]
-
-
-def groups(rule: Rule, history: History) -> list[Group]:
-    """The events that a rule derives, each with the matches that give it."""
-    plain: dict[tuple[Any, ...], list[tuple[Scope, Pattern]]] = {}
-    repeats = any(isinstance(node, Repeat) for node in walk(rule.body))
-    for scope, chosen, at in counting(rule, history):
-        values = tuple(
-            scope.value(term.value)
-            if not isinstance(term.value, Aggregate)
-            else over_repetitions(term.value, scope)
-            if repeats
-            else None
-            for term in rule.terms
-        )
-        plain.setdefault((at, values), []).append((scope, chosen))
-    found = []
-    places = [
-        i for i, term in enumerate(rule.terms) if repeats or not isinstance(term.value, Aggregate)
-    ]
-    for event in consequences(rule, history):
-        for (at, values), scopes in plain.items():
-            if at == event.at and all(canonical_equal(values[i], event.values[i]) for i in places):
-                found.append((event, scopes))
-    return found
-
-
-def canonical_equal(a: Any, b: Any) -> bool:
-    return a is b or a == b
 
 
 def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[Entry]:

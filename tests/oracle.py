@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 from oracle_patterns import (
+    Chosen,
     Event,
     History,
     Interval,
@@ -19,13 +20,26 @@ from oracle_patterns import (
     identity,
     names_of,
     occurrences,
+    own_variables,
+    the_event,
+    walk_asserted,
 )
-from oracle_policies import chosen_by
+from oracle_policies import Match, merged_by, merges
 from oracle_repeats import greedy_only
 from oracle_values import canonical, order
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var
-from thence.logic.ops import Atom, Label, LogicProgram, Pattern, Repeat, Rule, While, walk
+from thence.logic.ops import (
+    Atom,
+    Label,
+    LogicProgram,
+    Moments,
+    Pattern,
+    Repeat,
+    Rule,
+    While,
+    walk,
+)
 
 Row = tuple[tuple[Any, ...], int, int]
 
@@ -46,7 +60,8 @@ def meaning(
             known[name].add(Event(name, values, Interval(start, end)))
     streams = [schema.name for schema in program.events]
     ends = [event.at.end for name in streams for event in known[name]]
-    history = History(known, names, until if until is not None else max(ends, default=None))
+    horizon = until if until is not None else max(ends, default=None)
+    history = History(known, names, horizon, program.rules)
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
         while any(add(history, rule) for rule in rules):
@@ -59,7 +74,7 @@ def add(history: History, rule: Rule) -> bool:
     """Add what a rule says to what is known; whether that was anything new."""
     known = history.events[rule.event]
     before = len(known)
-    known |= set(consequences(rule, history))
+    known |= {event for event, _ in consequences(rule, history)}
     return len(known) > before
 
 
@@ -83,40 +98,50 @@ def components(rules: tuple[Rule, ...]) -> list[set[str]]:
 # --- heads and aggregates -------------------------------------------------------------------------
 
 
-def consequences(rule: Rule, history: History) -> Iterator[Event]:
-    """The events that a rule derives from what is known, one per group of its matches.
+def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Match]]]:
+    """The events that a rule derives from what is known, one per group of its matches, and those.
 
     The matches of a group agree on the interval and on every head term that is no aggregate. A
-    group is aggregated when all its matches are known, so its end is a gate as well.
+    group is aggregated when all its matches are known, so its end is a gate as well. Where a policy
+    merges matches, a group is of those that it merges, and spans them.
     """
-    groups: dict[tuple[Any, ...], list[Scope]] = {}
+    groups: dict[tuple[Any, ...], list[Match]] = {}
     terms = [term.value for term in rule.terms]
     if any(isinstance(node, Repeat) for node in walk(rule.body)):
         # Each match is a result of its own: aggregates are over the repetitions in it.
-        for scope, _, at in counting(rule, history):
-            values = [
+        for (match,) in counting(rule, history):
+            scope, _, at = match
+            found = [
                 over_repetitions(term, scope) if isinstance(term, Aggregate) else scope.value(term)
                 for term in terms
             ]
-            yield Event(rule.event, tuple(values), at)
+            yield Event(rule.event, tuple(found), at), [match]
         return
-    for scope, _, at in counting(rule, history):
-        plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
-        groups.setdefault((at, *plain), []).append(scope)
-    for (at, *plain), scopes in groups.items():
+    merging = merges(rule.policy)
+    for number, together in enumerate(counting(rule, history)):
+        for match in together:
+            scope, _, at = match
+            plain = [None if isinstance(term, Aggregate) else scope.value(term) for term in terms]
+            groups.setdefault((number if merging else at, *plain), []).append(match)
+    for (_, *plain), matches in groups.items():
+        ats = [at for _, _, at in matches]
         values = tuple(
-            aggregate(term.value, scopes) if isinstance(term.value, Aggregate) else value
+            value
+            if not isinstance(term.value, Aggregate)
+            else over_merged(term.value, matches)
+            if merging
+            else aggregate(term.value, [scope for scope, _, _ in matches])
             for term, value in zip(rule.terms, plain, strict=True)
         )
-        yield Event(rule.event, values, at)
+        at = Interval(min(at.start for at in ats), max(at.end for at in ats))
+        yield Event(rule.event, values, at), matches
 
 
-def counting(rule: Rule, history: History) -> list[tuple[Scope, Pattern, Interval]]:
+def counting(rule: Rule, history: History) -> list[list[Match]]:
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
-    them."""
-    aggregates = any(isinstance(term.value, Aggregate) for term in rule.terms)
+    them. Those that it merges are together."""
     repeats = any(isinstance(node, Repeat) for node in walk(rule.body))
-    waits = aggregates or rule.policy.chooses or repeats
+    waits = rule.policy.chooses or repeats or any(map(collects, walk(rule.body)))
     shared, joining = names_of(rule)
     matches = []
     root = Scope(history, policy=rule.policy, shared=shared, joining=joining)
@@ -127,7 +152,7 @@ def counting(rule: Rule, history: History) -> list[tuple[Scope, Pattern, Interva
     if repeats and rule.policy.greedy:
         matches = greedy_only(matches)
     matches = [m for m in matches if all(m[0].value(part) is True for part in m[0].having)]
-    return chosen_by(rule.policy, matches) if rule.policy.chooses else matches
+    return merged_by(rule.policy, matches) if rule.policy.chooses else [[m] for m in matches]
 
 
 def over_repetitions(term: Aggregate, scope: Scope) -> Any:
@@ -150,6 +175,13 @@ def over_repetitions(term: Aggregate, scope: Scope) -> Any:
     return folded(term, values)
 
 
+def collects(pattern: Pattern) -> bool:
+    match pattern:
+        case While(_, "collect") | Moments("aperiodic*"):
+            return True
+    return False
+
+
 def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
     """An aggregate over the events that the matches of a group collected, each event once."""
     rows = set()
@@ -157,7 +189,32 @@ def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
         pattern = collect_read_by(term, scope)
         for inner, chosen, at in scope.collected[pattern]:
             value = None if term.arg is None else inner.value(term.arg)
-            rows.add((at, identity(pattern.pattern, chosen, inner, scope), value))
+            rows.add((at, identity(gathered_by(pattern), chosen, inner, scope), value))
+    return over(term, rows)
+
+
+def over_merged(term: Aggregate, matches: list[Match]) -> Any:
+    """An aggregate over the events of one label in matches that a policy merges, each once."""
+    rows = set()
+    for scope, chosen, _ in matches:
+        event = event_read(term.arg, scope, chosen)
+        rows.add((event.at, event.values, scope.value(term.arg)))
+    return over(term, rows)
+
+
+def event_read(arg: Expr, scope: Scope, chosen: Pattern) -> Event:
+    """The event that an argument reads: by a label, or by a variable that only one event has."""
+    for name in names_read(arg):
+        if name in scope.labels:
+            return the_event(scope.labels[name][0])
+        for node in walk_asserted(chosen):
+            if isinstance(node, Chosen) and Var(name) in [value for _, value in node.atom.args]:
+                return node.event
+    raise AssertionError(arg)
+
+
+def over(term: Aggregate, rows: set[tuple[Interval, tuple[Any, ...], Any]]) -> Any:
+    """An aggregate over distinct events, given by interval, identity and value."""
     ordered = sorted(rows, key=lambda row: (row[0], order(row[1]), order(row[2])))
     return folded(term, [value for _, _, value in ordered])
 
@@ -192,16 +249,27 @@ def folded(term: Aggregate, rows: list[Any]) -> Any:
     raise AssertionError(term)
 
 
-def collect_read_by(term: Aggregate, scope: Scope) -> While:
-    """The collect whose variables or labels an aggregate reads; ``count()`` reads the only one."""
+def collect_read_by(term: Aggregate, scope: Scope) -> Pattern:
+    """The pattern whose collected variables or labels an aggregate reads; ``count()`` reads the
+    only one."""
     read = names_read(term.arg)
-    for pattern, ((inner, _, _), *_) in scope.collected.items():
-        own = (inner.variables.keys() | inner.labels.keys()) - (
+    for pattern in scope.collected:
+        own = set(names_bound(gathered_by(pattern), scope)) - (
             scope.variables.keys() | scope.labels.keys()
         )
         if read & own or len(scope.collected) == 1:
             return pattern
     raise AssertionError(term)
+
+
+def gathered_by(pattern: Pattern) -> Pattern:
+    """What ``while w: collect p`` and ``aperiodic*(a, p, c)`` collect."""
+    return pattern.pattern if isinstance(pattern, While) else pattern.collected[0]
+
+
+def names_bound(pattern: Pattern, outer: Scope) -> Iterator[str]:
+    yield from own_variables(pattern, outer)
+    yield from (node.name for node in walk_asserted(pattern) if isinstance(node, Label))
 
 
 def names_read(expr: Expr | None) -> set[str]:

@@ -27,6 +27,7 @@ from thence.logic.expr import (
     Aggregate,
     Attr,
     Call,
+    CausedBy,
     Const,
     Expr,
     Folded,
@@ -57,6 +58,7 @@ from thence.logic.ops import (
     Ticks,
     Timer,
     Until,
+    Using,
     Where,
     While,
     Within,
@@ -99,7 +101,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """All events known so far, the names of each type's attributes, and the horizon.
+    """All events known so far, the names of each type's attributes, the horizon and the rules.
 
     The horizon is None if nothing has been seen and no end was stated: then nothing is judged.
     """
@@ -107,6 +109,7 @@ class History:
     events: dict[str, set[Event]]
     names: dict[str, tuple[str, ...]]
     horizon: int | None
+    rules: tuple[Rule, ...] = ()
 
     def attribute(self, event: Event, name: str) -> Any:
         return event.values[self.names[event.type].index(name)]
@@ -139,9 +142,19 @@ class Repeated(Pattern):
     parts: tuple[Pattern, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Judged(Pattern):
+    """A pattern that is judged by itself, and one occurrence of it: an event like any other."""
+
+    chosen: Pattern
+    event: Event
+
+
 def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
     """The children of a pattern that must occur: not what is absent, nor what is collected."""
     match pattern:
+        case Judged(chosen):
+            return (chosen,)
         case While() | Repeated() | NoFact():
             return ()
         case Not(_, first, last):
@@ -185,6 +198,11 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
             for chain in chains(sorted_choices(inner, history)):
                 if chain or least == 0:
                     yield Repeated(pattern, chain)
+        case Using() | Moments("periodic"):
+            from oracle_judged import by_itself  # each asks the other
+
+            for scope, chosen, at in by_itself(pattern, history):
+                yield Judged(chosen, Event("#", tuple(scope.variables.values()), at))
         case Or(parts):
             for part in parts:
                 yield from choices(part, history)
@@ -239,7 +257,7 @@ class Scope:
     previous: Scope | None = None
     repeated: dict[Repeat, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
     having: list[Expr] = field(default_factory=list)
-    collected: dict[While, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
+    collected: dict[Pattern, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
 
     def value(self, expr: Expr) -> Any:
         return evaluate(self._without_previous(expr), self._leaf)
@@ -271,6 +289,11 @@ class Scope:
                 return self.fold(aggregate)
             case Var(name):
                 return self.variables[name]
+            case CausedBy(effect, cause):
+                from oracle_causes import caused  # each asks the other
+
+                events = (the_event(self.labels[label][0]) for label in (effect, cause))
+                return caused(*events, self.history)
             case TimeOf(label, which):
                 place = self.place(label)
                 return None if place is None else instant(getattr(place, which))
@@ -387,6 +410,8 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                 if not isinstance(term, Var):
                     if equal(scope.history.attribute(event, name), scope.value(term)) is not True:
                         return None
+            return event.at
+        case Judged(_, event):
             return event.at
         case Label(name, inner):
             named, home = scope.labels[name]
@@ -675,6 +700,8 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
             holds = all(a <= b for a, b in pairwise(times))
         case "prior":  # F after E
             holds = all(a < b for a, b in pairwise(times))
+        case "relative+":  # the union of all relative^i(E): E is one of them, and all end with an E
+            holds = True
         case "simultaneous":  # E and F at one time
             holds = len(set(times)) == 1
         case "immediately":  # F after E, and nothing in between
@@ -683,6 +710,11 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
             holds = absent(0, t, t)
         case "aperiodic":  # A(E1, E2, E3)(t): t1 <= t, and no E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t - 1)
+        case "aperiodic*":  # A*(E1, E2, E3)(t): t1 <= t, over all E2 from t1 to t
+            holds = t1 <= t
+            scope.gates.append(t)
+            found = occurrences(pattern.collected[0], scope)
+            scope.collected[pattern] = [one for one in found if t1 <= one[2].end <= t]
         case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)
         case "periodic*":  # P*(E1, [T], E2)(t): t1 + T <= t

@@ -10,7 +10,17 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from oracle_patterns import ALWAYS, Chosen, Event, Interval, Repeated, Scope, asserted, bare
+from oracle_patterns import (
+    ALWAYS,
+    Chosen,
+    Event,
+    Interval,
+    Judged,
+    Repeated,
+    Scope,
+    asserted,
+    bare,
+)
 from oracle_values import order
 
 from thence.logic.ops import Label, Pattern, Ref, Timer, Where, While, Within
@@ -21,8 +31,14 @@ Match = tuple[Scope, Pattern, Interval]
 
 def chosen_by(policy: Policy, matches: list[Match]) -> list[Match]:
     """The matches that count."""
+    return [match for group in merged_by(policy, matches) for match in group]
+
+
+def merged_by(policy: Policy, matches: list[Match]) -> list[list[Match]]:
+    """The matches that count, those together that differ only in events of which all are taken as
+    one."""
     used: set[Event] = set()
-    counted: list[Match] = []
+    counted: list[list[Match]] = []
     for _, together in groupby(sorted(matches, key=detection), key=detection):
         free = [match for match in together if not spends(policy, match) & used]
         groups: dict[tuple[Any, ...], list[Match]] = {}
@@ -31,8 +47,8 @@ def chosen_by(policy: Policy, matches: list[Match]) -> list[Match]:
         taken = []
         for group in groups.values():
             best = min(preference(policy, match) for match in group)
-            taken += [match for match in group if preference(policy, match) == best]
-        for match in taken:
+            taken.append([match for match in group if preference(policy, match) == best])
+        for match in (match for group in taken for match in group):
             used |= spends(policy, match)
         counted += taken
     return counted
@@ -69,13 +85,18 @@ def preference(policy: Policy, match: Match) -> list[Any]:
     found: list[Any] = []
     for number, (label, event, part) in enumerate(placed_components(match)):
         choice = policy.choice_of(label)
-        if choice != "all":
+        if choice in ("first", "last"):
             # All repetitions of one part have one place, so that more of them come first.
             place = place_of(match, part, number)
             found.append(
                 (place, in_order(event) if choice == "first" else Backwards(in_order(event)))
             )
     return found
+
+
+def merges(policy: Policy) -> bool:
+    """Whether matches become one result: ``cumulative``, for all events or for some."""
+    return policy.choice == "cumulative" or any(c == "cumulative" for _, c in policy.labels)
 
 
 def place_of(match: Match, part: Pattern, number: int) -> int:
@@ -122,7 +143,7 @@ def _components(
     pattern: Pattern, label: str | None, scope: Scope, seen: set[str]
 ) -> Iterator[tuple[str | None, Event, Pattern]]:
     match pattern:
-        case Chosen(_, event):
+        case Chosen(_, event) | Judged(_, event):
             yield label, event, pattern
         case Repeated(repeat, parts):
             inner = repeat.pattern

@@ -124,6 +124,10 @@ class _Objects:
             case ops.Ticks(inner, period, reach):
                 durations = (timedelta(microseconds=each) for each in (period, reach))
                 return thence.ticks(lower(inner), *durations)
+            case ops.Using(inner, policy):
+                words = policy_text(replace(policy, labels=()), str).split()
+                made = lower(inner)
+                return made.using(*words, **self.policy(policy))
             case ops.AnyOne(parts):
                 return thence.anyone(*map(lower, parts))
         raise AssertionError(f"no objects are made of {pattern}")
@@ -135,6 +139,14 @@ class _Objects:
             case "periodic*":
                 limit = timedelta(microseconds=pattern.limit)
                 return thence.moments.not_before(parts[0], limit, parts[1])
+            case "periodic":
+                limit = timedelta(microseconds=pattern.limit)
+                return thence.moments.periodic(*parts, limit, *absent)
+            case "relative+":
+                return thence.moments.relative_plus(*parts)
+            case "aperiodic*":
+                collected = self.pattern(pattern.collected[0])
+                return thence.moments.accumulated(parts[0], collected, parts[1])
             case "without":
                 unwanted, earlier = pattern.absent
                 own = [] if earlier == pattern.parts[1] else [self.pattern(earlier)]
@@ -182,6 +194,8 @@ class _Objects:
                 return getattr(self.labelled[label], which)
             case e.Folded(aggregate):
                 return self.term(aggregate)
+            case e.CausedBy(effect, cause):
+                return fn.caused_by(self.labelled[effect], self.labelled[cause])
             case e.Call("is_null", (arg,)):
                 return self.value(arg).is_null()
             case e.Call("in", (arg, *choices)):

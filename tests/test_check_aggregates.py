@@ -116,6 +116,11 @@ def test_a_collect_stands_only_in_the_body_itself() -> None:
     assert ("`while … collect` cannot stand inside another pattern", 4) in messages
 
 
+def test_an_accumulation_stands_in_no_branch() -> None:
+    error = only("p(count()) <- g or aperiodic*(g, a(_, _), g);")
+    assert error.message == "`aperiodic*` cannot stand in a choice or an absence"
+
+
 def test_a_body_must_wait_for_something_that_occurs() -> None:
     rule = Rule("p", (), While("l", "not", Atom("a"), Span(3, 4)), span=Span(1, 9))
     messages = refused(rule)

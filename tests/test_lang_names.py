@@ -38,7 +38,7 @@ CASES = [
     ("p <- folows(gate, gate, 1 s);", "folows", "unknown event 'folows'", "'follows'"),
     ("p <- any(3, gate, gate);", "3", "any 3 of 2 events is not possible", "from 1 to 2"),
     ("p <- then(gate);", "then(gate)", "then takes at least 2 arguments", "write then(a, b)"),
-    ("p <- aperiodic*(gate, gate);", "aperiodic*", "is not part of this version", None),
+    ("p <- periodic(gate, 0 s, gate);", "0 s", "a period takes some time", "periodic(a, 10 s, c)"),
     ("p <- lower('x') seq gate;", "lower('x')", "happens at no time", "put the condition into"),
     # arguments
     ("p <- order(x);", "order(x)", "has 3 attributes, and only 1 is given",

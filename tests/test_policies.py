@@ -35,6 +35,8 @@ def problems(text: str) -> list[str]:
         ("using first exclusive", Policy("first", consumption="exclusive")),
         ("using exclusive first", Policy("first", consumption="exclusive")),
         ("using continuous", Policy("all", consumption="initiator")),
+        ("using cumulative", Policy("cumulative", consumption="exclusive")),
+        ("using cumulative(x) last(y)", Policy("all", (("x", "cumulative"), ("y", "last")))),
         ("using first(x) last(y)", Policy("all", (("x", "first"), ("y", "last")))),
         ("using last(x, y)", Policy("all", (("x", "last"), ("y", "last")))),
         ("using last first(y) shared", Policy("last", (("y", "first"),))),
@@ -52,11 +54,41 @@ def test_words_behind_using(text: str, expected: Policy) -> None:
         ("using chronicle shared", "'shared' contradicts 'chronicle'"),
         ("using first(x) last(x)", "'last' contradicts 'first'"),
         ("using exclusive(x)", "'exclusive' takes no labels: it is about the whole match"),
+        ("using cumulative shared", "'shared' contradicts 'cumulative'"),
         ("using first(z)", "the policy chooses 'z', and no event of this rule is labelled so"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(text: str, message: str) -> None:
     assert problems(f"m(x.n) <- x: a(_) seq y: b(_) {text};") == [message]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (
+            "m(count()) <- a(_) seq b(_) using cumulative;",
+            "this count does not say which events it is over",
+        ),
+        (
+            "m(sum(x.n + y.n)) <- x: a(_) seq y: b(_) using cumulative;",
+            "this sum does not say which events it is over",
+        ),
+        (
+            "m(sum(n)) <- a(n) seq b(n) using cumulative;",
+            "this sum does not say which events it is over",
+        ),
+        (
+            "m(sum(k)) <- w: (a(_) seq b(_)), while w: collect a(k) using cumulative;",
+            "a rule whose matches are merged cannot collect events besides",
+        ),
+        (
+            "m() <- (a(_) seq b(_) using cumulative) seq b(_);",
+            "`cumulative` makes one result of several matches, for the head of a rule",
+        ),
+    ],
+)
+def test_aggregates_over_merged_matches_say_over_which_events(rule: str, message: str) -> None:
+    assert problems(rule) == [message]
 
 
 def test_only_events_that_must_occur_can_be_chosen() -> None:

@@ -53,6 +53,16 @@ def test_a_table_is_a_dataframe_or_what_a_run_takes(spark: Any) -> None:
     assert rows(ts.detect(PROGRAM, frames(spark), tables=tables).toArrow()) == FOUND
 
 
+def test_lineage_names_rows_without_a_time(spark: Any) -> None:
+    found = ts.detect(PROGRAM, frames(spark), "missing", tables=TABLES, lineage=True).toArrow()
+    (lineage,) = found["lineage"].to_pylist()
+    assert [(each["label"], each["event"], each["start"] is None) for each in lineage] == [
+        ("c", "checkout", False),
+        (None, "catalogue", True),
+        (None, "lost", True),
+    ]
+
+
 @pytest.fixture
 def as_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are too large to travel inside tasks."""

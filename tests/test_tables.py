@@ -116,6 +116,8 @@ DECLARED = "event a(x int); event b(x int); table t(x int); table u(x int);\n"
     [
         ("r(x) <- a(x) seq t(x);", "`seq` cannot be about it"),
         ("r(x) <- t(x) par a(x);", "`par` cannot be about it"),
+        ("r(x) <- a(x) seq b(x)+ until t(x);", "`until` cannot be about it"),
+        ("r(x) <- a(x) seq t(x)+;", "'t' is a table"),
         ("r(x) <- l: t(x), o: a(x), l before o;", "`before` cannot be about it"),
         ("r(x) <- a(x), (t(x) within 3 s);", "`within` cannot be about it"),
         ("r(x) <- anyone(a(x), t(x));", "`anyone` cannot be about it"),

@@ -89,12 +89,18 @@ def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage
     made_of: dict[str, None] = {}
     collects: dict[str, None] = {}
     absent: dict[str, None] = {}
-    for alternative in _alternatives(stage, event):
-        conjunct = alternative.conjunct
-        made_of |= dict.fromkeys(conjunct.atoms[atom].event for atom in conjunct.positive)
-        for window in conjunct.windows:
-            found = _named(conjunct.atoms[window.atom].event, inner)
-            (absent if window.mode == "absent" else collects).update(dict.fromkeys(found))
+    waiting, seen = [(event, stage)], {event}
+    for name, where in waiting:
+        for conjunct in (a.conjunct for a in _alternatives(where, name)):
+            for part in (conjunct.atoms[atom].event for atom in conjunct.parts):
+                if part not in inner:
+                    made_of[part] = None
+                elif part not in seen:
+                    seen.add(part)
+                    waiting.append((part, inner[part]))
+            for window in conjunct.windows:
+                found = _named(conjunct.atoms[window.atom].event, inner)
+                (absent if window.mode == "absent" else collects).update(dict.fromkeys(found))
     return Member(compiled.schemas[event], tuple(made_of), tuple(collects), tuple(absent))
 
 
@@ -104,9 +110,10 @@ def _alternatives(stage: Stage, event: str) -> Iterable[Prepared]:
 
 def _named(event: str, inner: dict[str, Stage]) -> Iterator[str]:
     """The event, or all those that an inner pattern is about."""
-    if event not in inner:
-        yield event
-        return
-    for alternative in _alternatives(inner[event], event):
-        for use in alternative.uses:
-            yield from _named(use.event, inner)
+    waiting = [event]
+    for name in waiting:
+        if name not in inner:
+            yield name
+            continue
+        uses = [use.event for each in _alternatives(inner[name], name) for use in each.uses]
+        waiting.extend(use for use in dict.fromkeys(uses) if use not in waiting)

@@ -23,7 +23,9 @@ from thence.lang.parser import parse_program
 from thence.lang.python.program import Lowered, lower_program
 from thence.lang.readable import readable
 from thence.lang.text import format_program
+from thence.logic.caused import with_causes
 from thence.logic.check import check_program
+from thence.logic.inner import with_own_rules
 from thence.logic.ops import LogicProgram
 from thence.model.errors import Diagnostic, InputError, ProgramError
 from thence.model.events import Events
@@ -56,7 +58,9 @@ class Program:
         self.source = source
         with _without_collection_pauses():
             self._checked = check_program(parse_program(source))
-            self._compiled = Compiled(self._checked)
+            whole = with_causes(with_own_rules(self._checked.program))
+            same = whole is self._checked.program
+            self._compiled = Compiled(self._checked if same else check_program(whole))
 
     @classmethod
     def from_logic(cls, program: LogicProgram, name: str = "<program>") -> Program:

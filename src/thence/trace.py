@@ -68,7 +68,11 @@ class Run:
         texts = []
         for alternative in alternatives:
             conjunct = alternative.conjunct
-            parts = [self.pattern(conjunct.atoms[atom].event) for atom in conjunct.positive]
+            # A pattern that goes on from itself says nothing new of itself.
+            uses = [conjunct.atoms[atom].event for atom in conjunct.positive]
+            if event in uses:
+                continue
+            parts = [self.pattern(use) for use in uses]
             parts += [f"not {self.pattern(conjunct.atoms[w.atom].event)}" for w in conjunct.windows]
             texts.append(", ".join(parts))
         return f"({' or '.join(dict.fromkeys(texts))})"
@@ -116,8 +120,9 @@ class _Builder:
             cut = "depth" if left == 0 else "cycle"
         more = len(self.graph[use.key]) - len(told) if told else 0
         name = self.run.pattern(use.event)
+        label = None if use.label and is_inner(use.label) else use.label
         return Cause(
-            name, values, start, end, use.label, told, more, use.collected, cut, use.key
+            name, values, start, end, label, told, more, use.collected, cut, use.key
         )  # fmt: skip
 
     def derivation(self, derived: Derived, left: int | None) -> Derivation:

@@ -21,8 +21,9 @@ from thence.engine.derive import Horizon, Inputs, all_matches
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import without_lineage
 from thence.engine.match import Match
+from thence.engine.merge import merged_results
 from thence.engine.pinned import HEAD, head_atom, pinned
-from thence.engine.policy import chosen
+from thence.engine.policy import chosen, chosen_groups
 from thence.engine.prepared import Prepared
 from thence.engine.program import Part
 from thence.engine.project import head_column, interval
@@ -170,6 +171,9 @@ class History:
         self, rule: Sequence[Prepared], heads: Events, inputs: Inputs
     ) -> Iterator[tuple[int, Derived]]:
         """The derivations by one rule, each with the position of the event it is of."""
+        if rule[0].conjunct.policy.merges:
+            yield from self._of_merging_rule(rule, heads)
+            return
         moment = Horizon(NEVER, self.horizon)
         matches: list[Match] = []
         for number, alternative in enumerate(rule):
@@ -189,6 +193,34 @@ class History:
             for row, (owner, gaps) in enumerate(zip(owners, _gaps(match), strict=True)):
                 uses_here = frozenset(use[row] for use in uses) | repeated[row]
                 yield owner, Derived(match.prepared.conjunct.span, uses_here, gaps)
+
+    def _of_merging_rule(
+        self, rule: Sequence[Prepared], heads: Events
+    ) -> Iterator[tuple[int, Derived]]:
+        """The derivations by a rule whose policy makes one event of several matches."""
+        inputs, moment = Inputs(self._none, self._numbered), Horizon(NEVER, self.horizon)
+        everything = [match for a in rule for match in all_matches(a, inputs, moment)]
+        groups = chosen_groups(rule[0].conjunct.policy, everything, {}) if everything else []
+        if not groups:
+            return
+        found = merged_results(groups, lineage=False)
+        both = row_ids(concat([heads, found.events])).tolist()
+        positions = {each: place for place, each in enumerate(both[: len(heads)])}
+        ids = both[len(heads) :]
+        uses: dict[int, set[Use]] = {}
+        gaps: dict[int, dict[tuple[object, ...], Gap]] = {}
+        for match, numbers in found.parts:
+            used = [_uses_of(match, a, match.rows(a)) for a in match.prepared.conjunct.parts]
+            pairs = zip(numbers.tolist(), _gaps(match), strict=True)
+            for row, (number, absent) in enumerate(pairs):
+                if ids[number] in positions:
+                    uses.setdefault(number, set()).update(each[row] for each in used)
+                    gaps.setdefault(number, {}).update((gap.identity, gap) for gap in absent)
+        for number, made_of in uses.items():
+            derived = Derived(
+                rule[0].conjunct.span, frozenset(made_of), tuple(gaps[number].values())
+            )
+            yield positions[ids[number]], derived
 
     def _counting(self, rule: Sequence[Prepared], number: int, match: Match) -> Match:
         """The rows of a match of one alternative that the rule's policy lets count."""
@@ -312,7 +344,7 @@ def _among(events: Events, others: Events) -> Mask:
 
 def _members(match: Match) -> Iterator[tuple[Any, ...]]:
     """The numbers of the events of each row, in the order of the body's atoms."""
-    atoms = [a for a in match.prepared.conjunct.positive if match.prepared.uses[a].event != HEAD]
+    atoms = [a for a in match.prepared.conjunct.parts if match.prepared.uses[a].event != HEAD]
     columns: list[list[Any]] = [
         [use.row for use in _uses_of(match, a, match.rows(a))] for a in atoms
     ]
@@ -325,7 +357,7 @@ def _uses(match: Match) -> list[list[Use]]:
     """For each atom of the body, the event that it is in each row of a match."""
     conjunct = match.prepared.conjunct
     head = head_atom(conjunct)
-    return [_uses_of(match, a, match.rows(a)) for a in conjunct.positive if a != head]
+    return [_uses_of(match, a, match.rows(a)) for a in conjunct.parts if a != head]
 
 
 def _repeated(match: Match) -> list[frozenset[Use]]:

@@ -49,7 +49,7 @@ def collected(matches: Sequence[Match], lineage: bool) -> Events:
     """The events that a rule with aggregates derives: one per group of head terms and interval.
 
     ``matches`` has an element per alternative of the rule; groups span them. A row of a match
-    counts if each of its windows holds something.
+    counts if each of its windows holds something that needs to.
     """
     conjunct = matches[0].prepared.conjunct
     places = [i for i, term in enumerate(conjunct.terms) if not isinstance(term, Aggregate)]
@@ -162,9 +162,10 @@ def _pairs(match: Match) -> tuple[Mask, list[Collection]]:
             kept = _last(match, window, rows, members, window.last)
             rows, members = rows[kept], members[kept]
         found.append(Collection(window, rows, members))
-        here = np.zeros(match.length, dtype=np.bool_)
-        here[rows] = True
-        filled &= here
+        if not window.optional:
+            here = np.zeros(match.length, dtype=np.bool_)
+            here[rows] = True
+            filled &= here
     return filled, found
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from thence.engine.collect import collected
 from thence.engine.join import join
 from thence.engine.match import Match
-from thence.engine.policy import Used, chosen
+from thence.engine.merge import merged_results
+from thence.engine.policy import Used, chosen, chosen_groups
 from thence.engine.prepared import Prepared
 from thence.engine.project import projected
 from thence.engine.repeat import with_repetitions
-from thence.engine.rows import concat, take
+from thence.engine.rows import concat, distinct, take
 from thence.engine.search import holds
 from thence.engine.ticks import ticked
 from thence.engine.windows import without
@@ -74,6 +75,12 @@ def derive(
         for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
     ]
     policy = alternatives[0].conjunct.policy
+    if matches and policy.merges:
+        merging = chosen_groups(policy, matches, {} if used is None else used)
+        if not merging:
+            return []
+        events = merged_results(merging, lineage).events
+        return [events if lineage else distinct(events)]
     if matches and policy.chooses:
         matches = chosen(policy, matches, {} if used is None else used)
     if not matches:

@@ -14,15 +14,22 @@ from thence.engine.arrays import Index, Mask
 _COMPILED: dict[str, Any] = {"nogil": True, "cache": Path(__file__).is_file()}
 
 
-@numba.njit("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1)", **_COMPILED)
+@numba.njit("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1[::1], b1)", **_COMPILED)
 def consume(
-    members: Index, first: Index, detections: Mask, groups: Mask, spent: Mask, everything: bool
+    members: Index,
+    first: Index,
+    detections: Mask,
+    groups: Mask,
+    alike: Mask,
+    spent: Mask,
+    everything: bool,
 ) -> Mask:
     """Which matches count where events are used up; ``spent`` is brought up to date.
 
     Matches are in order. ``detections`` marks where those begin that are judged together,
-    ``groups`` where, among these, those begin of which one is taken: the first whose events are
-    all unspent. Only after a detection are events spent: all of a match, or the one it began with.
+    ``groups`` where, among these, those begin of which the first is taken whose events are all
+    unspent, together with those after it up to the next mark of ``alike``. Only after a detection
+    are events spent: all of a match, or the one it began with.
     """
     count, width = members.shape
     kept = np.zeros(count, dtype=np.bool_)
@@ -31,11 +38,13 @@ def consume(
         end = begin + 1
         while end < count and not detections[end]:
             end += 1
-        taken = False
+        taken = closed = False
         for i in range(begin, end):
             if groups[i]:
                 taken = False
-            if taken:
+            if alike[i]:
+                closed = taken
+            if closed:
                 continue
             free = True
             if everything:

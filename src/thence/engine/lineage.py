@@ -36,9 +36,7 @@ COLUMN = pa.list_(ENTRY)
 def match_lineage(match: Match) -> Any:
     """The lineage of each row of a match: that of all the events in it."""
     prepared = match.prepared
-    parts = [
-        (np.arange(match.length), atom, match.rows(atom)) for atom in prepared.conjunct.positive
-    ]
+    parts = [(np.arange(match.length), atom, match.rows(atom)) for atom in prepared.conjunct.parts]
     for window in prepared.conjunct.repetitions:
         chains = match.chains(window.atom)
         parts.append((chains.owners, window.atom, chains.members))
@@ -49,7 +47,7 @@ def collected_lineage(
     match: Match, collections: Sequence[Collection], groups: Index, count: int
 ) -> Any:
     """The lineage of each group: of the rows in it, and of what their windows collect."""
-    parts = [(groups, atom, match.rows(atom)) for atom in match.prepared.conjunct.positive]
+    parts = [(groups, atom, match.rows(atom)) for atom in match.prepared.conjunct.parts]
     parts += [(groups[c.rows], c.window.atom, c.members) for c in collections]
     return _lists(match, parts, count)
 

@@ -24,29 +24,49 @@ from thence.model.events import Events
 Used = dict[str, Events]
 """The events that a rule has used up, by type."""
 
+_ALL_AS_ONE = 2
+
 NO_EVENT = -1
 """In the place of an atom that an alternative does not have."""
 
 
 def chosen(policy: Policy, matches: Sequence[Match], used: Used) -> list[Match]:
     """The matches that a policy lets count; what they use up is added to ``used``."""
+    return [match for match, _ in chosen_groups(policy, matches, used)]
+
+
+def chosen_groups(
+    policy: Policy, matches: Sequence[Match], used: Used
+) -> list[tuple[Match, Index]]:
+    """The matches that a policy lets count, and for each row the number of its group: those of one
+    group differ only in events of which all are taken as one."""
     numbered = _numbered(matches, used if policy.consumes else {})
     rows, order = _in_order(policy, matches, numbered)
     if policy.consumes:
         kept, spent = _consuming(policy, rows, numbered)
         _spend(numbered, spent, used)
     else:
-        kept = rows.groups  # the best of each group comes first
-    kept = _with_equals(kept, rows)
+        kept = _best(rows)
     mask = np.zeros(len(order), dtype=np.bool_)
     mask[order[kept]] = True
+    groups = np.empty(len(order), dtype=np.int64)
+    groups[order] = np.cumsum(rows.groups)
     found, start = [], 0
     for match in matches:
-        part = match.where(mask[start : start + match.length])
+        here = slice(start, start + match.length)
+        part = match.where(mask[here])
         start += match.length
         if part.length:
-            found.append(part)
+            found.append((part, groups[here][mask[here]]))
     return found
+
+
+def _best(rows: _Rows) -> Mask:
+    """The matches to take where nothing is used up: the best of each group comes first."""
+    alike = np.cumsum(rows.alike)
+    best = alike[rows.groups]
+    kept: Mask = alike == best[np.cumsum(rows.groups) - 1]
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +188,7 @@ class _Rows:
     """Matches in the order in which they are judged.
 
     ``detections`` and ``groups`` are where those begin that are judged together, and within these
-    those of which one is taken.
+    those of which the best are taken; ``alike`` where, within a group, the next best begin.
     """
 
     members: Index
@@ -176,6 +196,7 @@ class _Rows:
     """The event that each match began with."""
     detections: Mask
     groups: Mask
+    alike: Mask
 
 
 def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> tuple[_Rows, Index]:
@@ -193,16 +214,17 @@ def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> 
         # Where one match has no further repetition and another has, the other comes first.
         there = np.where(column == NO_EVENT, len(numbered.starts), column)
         backwards = np.where(column == NO_EVENT, 1, -column)
-        preferred[slot] = np.where(choice < 0, backwards, np.where(choice > 0, there, 0))
+        preferred[slot] = np.where(choice == 1, there, np.where(choice == -1, backwards, 0))
     order = np.lexsort((*reversed(preferred), *reversed(free), terminator, ends))
     detections = _changes([ends[order], terminator[order]])
     groups = detections | _changes([column[order] for column in free])
-    return _Rows(members[order], initiator[order], detections, groups), order
+    alike = groups | _changes([column[order] for column in preferred])
+    return _Rows(members[order], initiator[order], detections, groups, alike), order
 
 
 def _choices(policy: Policy, match: Match, width: int) -> Index:
-    """For each atom of a match: 1 to take the first, -1 the last, 0 for all."""
-    code = {"all": 0, "first": 1, "last": -1}
+    """For each atom of a match: 1 to take the first, -1 the last, 0 for all, 2 for all as one."""
+    code = {"all": 0, "first": 1, "last": -1, "cumulative": _ALL_AS_ONE}
     row = np.zeros(width, dtype=np.int64)
     for number, slot in enumerate(_slots(match)):
         row[number] = code[policy.choice_of(slot.label)]
@@ -239,20 +261,11 @@ def _consuming(policy: Policy, rows: _Rows, numbered: _Numbered) -> tuple[Mask, 
         rows.first,
         rows.detections,
         rows.groups,
+        rows.alike,
         spent,
         policy.consumption == "exclusive",
     )
     return kept, spent & ~numbered.spent
-
-
-def _with_equals(kept: Mask, rows: _Rows) -> Mask:
-    """The matches that count, and those of the same events: a policy chooses among events, and has
-    no say in which rows of tables they are looked up with."""
-    runs = np.cumsum(rows.groups | _changes(list(rows.members.T))) - 1
-    counting = np.zeros(len(runs), dtype=np.bool_)
-    counting[runs[kept]] = True
-    found: Mask = counting[runs]
-    return found
 
 
 def _spend(numbered: _Numbered, spent: Mask, used: Used) -> None:

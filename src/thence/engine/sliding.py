@@ -43,7 +43,7 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Eve
     if not search.exact or not unique_by(rel, apart, start=True, end=True):
         return None
     first, last, torn = _one_range_each(search, groups, len(heads))
-    filled = np.flatnonzero((last > first) & ~torn)
+    filled = np.flatnonzero(((last > first) | windows[0].optional) & ~torn)
     first, last = first[filled], last[filled]
     order = search.candidates.index.rows(0, search.candidates.index.size)
     columns: dict[str, Any] = {}

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thence.engine.derive import Horizon, Inputs, derive
-from thence.engine.lineage import LINEAGE, merged, with_more_lineage
+from thence.engine.growing import Growing, Old
+from thence.engine.lineage import merged, with_more_lineage
 from thence.engine.policy import Used
 from thence.engine.program import Part, Stage
 from thence.engine.rows import concat, distinct, take
@@ -112,31 +113,25 @@ def _run_stage(
 ) -> dict[str, Events]:
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
     none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
+    emitted = {name: Growing(state.emitted.get(name, none[name])) for name in stage.events}
     if not stage.recursive:
-        return _round(stage, inputs, state.emitted, moment, none, options, used)
-    total = dict(none)
-    known = dict(state.emitted)
-    old, before = dict(inputs.old), moment.before
-    new = {**inputs.new, **none}
+        return _round(stage, inputs, emitted, moment, none, options, used)
+    total = {name: Growing(events) for name, events in none.items()}
+    old, before = Old(inputs.old), moment.before
+    nothing = {name: _none_of(events) for name, events in inputs.old.items()}
+    new: Mapping[str, Events] = {**inputs.new, **none}
     while True:
         now = Horizon(before, moment.now)
-        found = _round(stage, Inputs(old, new), known, now, none, options, used)
+        found = _round(stage, Inputs(old, new), emitted, now, none, options, used)
         if not any(len(events) for events in found.values()):
-            return total
+            return {name: events.all() for name, events in total.items()}
         # What this round has seen is old for the next; only what it found is new.
-        everything = Inputs(old, new)
-        old = {name: everything.all(name) for name in old}
-        new = {name: _none_of(events) for name, events in old.items()} | found
+        old.add(new)
+        new = {**nothing, **found}
         before = moment.now
         for name, events in found.items():
-            total[name] = _together(total[name], events)
-            known[name] = _together(known[name], events) if name in known else events
-
-
-def _together(known: Events, found: Events) -> Events:
-    """Rounds of a recursion together; with lineage, a later round may know more of an event."""
-    both = concat([known, found])
-    return merged(both) if LINEAGE in both.columns else both
+            total[name].add(events)
+            emitted[name].add(events)
 
 
 def _none_of(events: Events) -> Events:
@@ -146,7 +141,7 @@ def _none_of(events: Events) -> Events:
 def _round(
     stage: Stage,
     inputs: Inputs,
-    known: Mapping[str, Events],
+    known: Mapping[str, Growing],
     moment: Horizon,
     none: Mapping[str, Events],
     options: Options,
@@ -161,14 +156,16 @@ def _round(
         used.update({consumer + name: events for name, events in spent.items()})
     found = {}
     for name, pieces in parts.items():
-        if not pieces:
+        whole = concat(pieces) if pieces else none[name]
+        before = known[name].ending_with(whole) if len(whole) else whole
+        if not len(whole):
             found[name] = none[name]
         elif options.lineage:
-            found[name] = with_more_lineage(concat(pieces), known.get(name))
-        elif len(pieces) == 1 and not len(known.get(name, ())):
+            found[name] = with_more_lineage(whole, before)
+        elif len(pieces) == 1 and not len(before):
             found[name] = pieces[0]
         else:
-            found[name] = distinct(concat(pieces), known.get(name))
+            found[name] = distinct(whole, before)
     return found
 
 

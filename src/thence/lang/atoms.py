@@ -14,7 +14,6 @@ from thence.lang.words import (
     FUNCTIONS,
     MOMENT_OPERATORS,
     MOST_TICKS,
-    NOT_YET,
     PATTERN_OPERATORS,
     WINDOW_OPERATORS,
 )
@@ -65,9 +64,7 @@ class Atoms:
 
     def _unknown(self, node: s.Apply, name: str) -> Pattern:
         span = Span(node.start, node.name_end)
-        if name in NOT_YET:
-            self._report.error(span, f"`{node.name}` is not part of this version")
-        elif name in FUNCTIONS:
+        if name in FUNCTIONS:
             self._report.error(
                 span,
                 f"the function '{node.name}' gives a value, and an event is needed here",

@@ -326,8 +326,13 @@ class Build(BuildSql):
         return self.labelled([label, _between(start_of(word), delimited)])
 
     def paren(self, parts: Parts) -> s.Paren:
-        items = parts[1:-1]
-        return s.Paren(tuple(items), start_of(parts[0]), end_of(parts[-1]), _deepest(items))
+        words = tuple(part for part in parts if isinstance(part, s.PolicyWord))
+        items = tuple(parts[1 : -1 - len(words)])
+        start, end = start_of(parts[0]), end_of(parts[-1])
+        if words:
+            chosen = s.Chosen(items, words, items[0].start, words[-1].end, _deepest(list(items)))
+            return s.Paren((chosen,), start, end, chosen.depth + 1)
+        return s.Paren(items, start, end, _deepest(list(items)))
 
     def delimited(self, parts: Parts) -> _Delimited:
         return _Delimited(parts)

@@ -15,7 +15,7 @@ from thence.lang.sql.lower import lower
 from thence.lang.sql.syntax import CreateEvent
 from thence.lang.timers import TIMERS
 from thence.lang.values import Values
-from thence.lang.words import AGGREGATES, NOT_YET, PATTERN_OPERATORS
+from thence.lang.words import AGGREGATES, PATTERN_OPERATORS
 from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
@@ -23,7 +23,7 @@ from thence.logic.repetition import settled
 from thence.model.schema import RESERVED_ATTRIBUTES, Attribute, EventSchema
 from thence.model.source import Source, Span
 
-_OPERATORS = PATTERN_OPERATORS | AGGREGATES | NOT_YET | frozenset(TIMERS)
+_OPERATORS = PATTERN_OPERATORS | AGGREGATES | frozenset(TIMERS)
 
 
 def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> LogicProgram:

@@ -10,6 +10,7 @@ from thence.lang import syntax as s
 from thence.lang.report import Report
 from thence.lang.scope import Events
 from thence.logic.alternatives import MOST_ALTERNATIVES
+from thence.logic.moments import PERIODIC
 from thence.logic.ops import And, AnyOne, Atom, Moments, Or, Pattern, Seq
 from thence.model.source import Span
 from thence.model.types import INT
@@ -18,13 +19,15 @@ from thence.model.types import INT
 @dataclass(frozen=True, slots=True)
 class _Form:
     """How an operator is called: the least number of arguments and whether there may be more, the
-    places of what must occur, of what must be absent, and of the duration."""
+    places of what must occur, of what must be absent, of what is collected, and of the
+    duration."""
 
     example: str
     least: int
     more: bool = False
     parts: tuple[int, ...] = ()
     absent: tuple[int, ...] = ()
+    collected: tuple[int, ...] = ()
     limit: int | None = None
 
 
@@ -33,10 +36,13 @@ _FORMS = {
     "prior": _Form("prior(a, b)", 2, more=True),
     "simultaneous": _Form("simultaneous(a, b)", 2, more=True),
     "relative": _Form("relative(a, b)", 2, more=True),
+    "relative+": _Form("relative+(a)", 1),
     "immediately": _Form("immediately(a, b)", 2, more=True, parts=(0, 1)),
     "other_than": _Form("other_than(a)", 1, more=True, absent=(0,)),
     "aperiodic": _Form("aperiodic(a, b, c)", 3, parts=(0, 1), absent=(2,)),
+    "aperiodic*": _Form("aperiodic*(a, b, c)", 3, parts=(0, 2), collected=(1,)),
     "without": _Form("without(a, b, c)", 3, parts=(0, 2), absent=(1, 2)),
+    PERIODIC: _Form("periodic(a, 10 s, c)", 3, parts=(0,), absent=(2,), limit=1),
     "periodic*": _Form("periodic*(a, 10 s, b)", 3, parts=(0, 2), limit=1),
 }
 
@@ -73,6 +79,10 @@ class MomentCalls:
         limit = 0 if form.limit is None else self._duration(node.args[form.limit])
         if limit < 0:
             self._report.error(s.span_of(node.args[1]), "this duration cannot be negative")
+        if limit == 0 and name == PERIODIC:
+            self._report.error(
+                s.span_of(node.args[1]), "a period takes some time", f"write {form.example}"
+            )
         if name == "other_than":
             patterns: tuple[Pattern, ...] = (self._among(node.args[1:], span),)
         else:
@@ -83,7 +93,8 @@ class MomentCalls:
         absent = tuple(self._pattern(self._unlabelled(node, i)) for i in form.absent)
         if name == "immediately":
             absent = (self._among(node.args[2:], span),)
-        return Moments(name, patterns, absent, limit, span)
+        collected = tuple(self._pattern(node.args[i]) for i in form.collected)
+        return Moments(name, patterns, absent, limit, span, collected)
 
     def _unlabelled(self, node: s.Apply, place: int) -> s.Node:
         """An argument that stands for something absent. That of ``without`` which stands for what

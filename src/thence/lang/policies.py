@@ -10,13 +10,13 @@ from thence.lang.syntax import PolicyWord, span_of
 from thence.logic.policy import CONTEXTS, UNRESTRICTED, Policy
 from thence.model.source import Span
 
-_CHOICES = ("all", "first", "last")
+_CHOICES = ("all", "first", "last", "cumulative")
 _SHAPES = ("greedy", "strict")
 _CONSUMPTIONS = ("shared", "exclusive")
 _WORDS = (
-    "a policy is one of unrestricted, recent, chronicle and continuous, or is made of first, last "
-    "or all (or first(label), last(label), all(label)) and shared or exclusive; greedy and "
-    "strict are about repetitions and sequences"
+    "a policy is one of unrestricted, recent, chronicle, continuous and cumulative, or is made of "
+    "first, last or all (or first(label), last(label), all(label), cumulative(label)) and shared "
+    "or exclusive; greedy and strict are about repetitions and sequences"
 )
 
 
@@ -51,7 +51,7 @@ def _with(policy: Policy, word: PolicyWord, report: Report) -> tuple[tuple[str, 
             report.error(
                 span_of(word),
                 f"'{name}' takes no labels: it is about the whole match",
-                "write first(label), last(label) or all(label)",
+                "write first(label), last(label), all(label) or cumulative(label)",
             )
             return (), policy
         chosen = tuple((label, name) for label in word.labels)

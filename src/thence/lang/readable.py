@@ -13,8 +13,9 @@ from itertools import chain, count
 from typing import Any
 
 from thence.logic.conjunct import is_inner
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, read_by
+from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, TimeOf, Var, read_by
 from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, Where, While, walk
+from thence.logic.policy import Policy
 from thence.model.source import Source, Span
 from thence.model.types import Type
 
@@ -82,6 +83,8 @@ def _names(rule: Rule) -> tuple[list[str], list[str]]:
         match leaf:
             case Var(name) | Attr(name) | TimeOf(name):
                 inside.append(name)
+            case CausedBy(effect, cause):
+                inside += [effect, cause]
     return events, inside
 
 
@@ -101,8 +104,12 @@ def _renamed(node: Any, event: Renaming, inside: Renaming) -> Any:
             changed["name"] = inside(name)
         case Ref(label) | Attr(label) | TimeOf(label):
             changed["label"] = inside(label)
+        case CausedBy(effect, cause):
+            changed["effect"], changed["cause"] = inside(effect), inside(cause)
         case Timer(of):
             changed["of"] = inside(of)
         case While(window):
             changed["window"] = inside(window)
+        case Policy(_, labels):
+            changed["labels"] = tuple((inside(label), choice) for label, choice in labels)
     return replace(node, **changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from thence.lang import syntax as s
 from thence.lang.atoms import Atoms
+from thence.lang.policies import policy_of
 from thence.lang.precedence import is_tight, join
 from thence.lang.report import Report, did_you_mean
 from thence.lang.scope import Scope
@@ -25,6 +26,7 @@ from thence.logic.ops import (
     Repeat,
     Seq,
     Until,
+    Using,
     Where,
     While,
     Within,
@@ -111,6 +113,9 @@ class Patterns:
                 return self._conjunction(node.items, span)
             case s.WhileItem():
                 return self._conjunction((node,), span)
+            case s.Chosen():
+                inner = self._conjunction(node.items, span)
+                return Using(inner, policy_of(node.policy, self._report), span)
         return self._no_pattern(node)
 
     def _no_pattern(self, node: s.Node) -> Pattern:

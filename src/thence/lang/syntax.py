@@ -180,6 +180,25 @@ class WhileItem(NamedTuple):
     rows: int | None = None
 
 
+class PolicyWord(NamedTuple):
+    """A word behind ``using``, perhaps with labels: ``chronicle``, ``first(a)``."""
+
+    word: str
+    labels: tuple[str, ...]
+    start: int
+    end: int
+
+
+class Chosen(NamedTuple):
+    """``item, … using policy`` inside parentheses."""
+
+    items: tuple[Node, ...]
+    policy: tuple[PolicyWord, ...]
+    start: int
+    end: int
+    depth: int
+
+
 class Op(NamedTuple):
     """An operator between or beside operands in a :class:`Chain`, spelled in lower case.
 
@@ -205,7 +224,7 @@ class Chain(NamedTuple):
 
 Node: TypeAlias = (
     Name | Anything | Literal_ | Dotted | Apply | Star | Distinct | Paren | Between | Labelled
-    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chain | Repeated
+    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chosen | Chain | Repeated
 )  # fmt: skip
 
 
@@ -239,15 +258,6 @@ class EventDecl(NamedTuple):
     table: bool = False
 
 
-class PolicyWord(NamedTuple):
-    """A word behind ``using``, perhaps with labels: ``chronicle``, ``first(a)``."""
-
-    word: str
-    labels: tuple[str, ...]
-    start: int
-    end: int
-
-
 class RuleDecl(NamedTuple):
     """``head(term, …) <- item, … using policy;``"""
 
@@ -276,7 +286,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return args
         case Distinct(value=value):
             return (value,)
-        case Paren(items=items):
+        case Paren(items=items) | Chosen(items=items):
             return items
         case Between(absent=absent, first=first, last=last):
             return (absent, first, last)

@@ -25,6 +25,7 @@ from thence.logic.ops import (
     AnyOne,
     At,
     Atom,
+    Beside,
     HeadTerm,
     Label,
     LogicProgram,
@@ -42,6 +43,7 @@ from thence.logic.ops import (
     Ticks,
     Timer,
     Until,
+    Using,
     Where,
     While,
     Within,
@@ -225,6 +227,10 @@ def _operand(pattern: Pattern, known: Columns) -> str:
         case Ticks(inner, period, reach):
             durations = f"{format_duration(period)}, {format_duration(reach)}"
             return f"ticks({_suffixed(inner, known)}, {durations})"
+        case Beside(inner, other):
+            return f"({_body(inner, known)} beside {_operand(other, known)})"
+        case Using(inner, policy):
+            return f"({_body(inner, known)} using {policy_text(policy, quoted)})"
         case AnyOne(parts):
             return f"anyone({', '.join([_suffixed(part, known) for part in parts])})"
         case Within() | Where() | Seq() | Or() | And() | Par() | Allen() | While() | Until():
@@ -254,10 +260,14 @@ def _moments(pattern: Moments, known: Columns) -> str:
             parts += _choice(pattern.absent[0], known)
         case "aperiodic":
             parts = [*parts, *absent]
+        case "aperiodic*":
+            parts.insert(1, _suffixed(pattern.collected[0], known))
         case "without":
             parts.insert(1, absent[0])
             if pattern.absent[1] != pattern.parts[1]:
                 parts.append(absent[1])
+        case "periodic" | "#tick":
+            parts = [*parts, format_duration(pattern.limit), *absent]
         case "periodic*":
             parts.insert(1, format_duration(pattern.limit))
     return f"{pattern.operator}({', '.join(parts)})"

@@ -10,7 +10,7 @@ from thence.lang.report import Report, did_you_mean
 from thence.lang.scope import LabelInfo, Scope
 from thence.lang.timers import TIMERS
 from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
-from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, Folded, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
 from thence.model.source import Span
 from thence.model.types import INT, NULL
 
@@ -128,6 +128,8 @@ class Values:
         function, scope = node.name.lower(), self._scope
         if function == "duration":
             return self._duration(node)
+        if function == "caused_by":
+            return self._caused_by(node)
         if function in FUNCTIONS:
             args = tuple(map(self.expr, node.args))
             return Call(function, args, s.span_of(node))
@@ -169,6 +171,16 @@ class Values:
         span = s.span_of(node)
         ends = (TimeOf(label.text, "end", span), TimeOf(label.text, "start", span))
         return Call("-", ends, span)
+
+    def _caused_by(self, node: s.Apply) -> Expr:
+        labels = [s.strip(arg) for arg in node.args]
+        names = [label.text for label in labels if isinstance(label, s.Name)]
+        unknown = [name for name in names if name not in self._scope.labels]
+        if len(node.args) != 2 or len(names) != 2 or unknown:
+            example = "label the events with `x: event(…)`: the derived one, and one in it"
+            hint = did_you_mean(unknown[0], self._scope.labels, example) if unknown else example
+            return self._wrong(node, "caused_by(x, y) takes two labels", hint)
+        return CausedBy(names[0], names[1], s.span_of(node))
 
     def _aggregate(self, node: s.Apply) -> Aggregate | Expr:
         function, span = node.name.lower(), s.span_of(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from thence.lang.words import FUNCTIONS, RESERVED
-from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, Folded, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
 from thence.model.time import format_duration, format_timestamp
 
 _OR, _AND, _NOT, _COMPARE, _CONCAT, _ADD, _MULTIPLY, _SIGN, _OPERAND = range(1, 10)
@@ -63,6 +63,8 @@ def _at_level(expr: Expr, least: int = 0) -> str:
             return f"{quoted(label)}.{which}"
         case Folded(aggregate):
             return format_aggregate(aggregate)
+        case CausedBy(effect, cause):
+            return f"caused_by({quoted(effect)}, {quoted(cause)})"
         case Call():
             text, level = _call(expr)
             return f"({text})" if level < least else text

@@ -10,7 +10,7 @@ from typing import get_args
 
 from thence.logic import functions
 from thence.logic.expr import PREVIOUS
-from thence.logic.moments import SHAPES
+from thence.logic.moments import PERIODIC, SHAPES, TICK
 from thence.logic.ops import AllenRelation, WindowOperator
 
 ALLEN: frozenset[str] = frozenset(get_args(AllenRelation))
@@ -21,7 +21,11 @@ RESERVED: frozenset[str] = INFIX | {
 }  # fmt: skip
 
 WINDOW_OPERATORS: frozenset[str] = frozenset(get_args(WindowOperator))
-MOMENT_OPERATORS: frozenset[str] = frozenset(SHAPES) | {"any", "relative"}
+MOMENT_OPERATORS: frozenset[str] = (frozenset(SHAPES) - {TICK}) | {
+    "any",
+    "relative",
+    PERIODIC,
+}
 PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | MOMENT_OPERATORS | {"anyone", "ticks"}
 MOST_TICKS = 100_000
 """How many ticks one event may have."""
@@ -33,11 +37,9 @@ AGGREGATES: frozenset[str] = frozenset(
 _SYMBOLS = frozenset({"and", "or", "not", "in", "like", "is_null", "neg"})
 FUNCTIONS: frozenset[str] = frozenset(
     name for name in functions.FUNCTIONS if name.isidentifier() and name not in _SYMBOLS
-) | {"duration", PREVIOUS}
-"""What can be called in an expression. ``duration(l)`` is written out by the resolver."""
-
-NOT_YET: frozenset[str] = frozenset({"aperiodic*", "periodic"})
-"""Pattern operators that are planned, so that a program that uses one gets a better answer."""
+) | {"duration", "caused_by", PREVIOUS}
+"""What can be called in an expression. ``duration(l)`` is written out by the resolver, and
+``caused_by(x, y)`` takes labels."""
 
 TYPE_ALIASES: dict[str, str] = {
     "int": "int", "integer": "int", "bigint": "int", "long": "int",

@@ -15,6 +15,7 @@ from thence.logic.ops import (
     Allen,
     And,
     AnyOne,
+    Beside,
     Label,
     Moments,
     NoFact,
@@ -94,6 +95,12 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | Ticks(inner):
             inners = alternatives(inner)
             return _combined(pattern, [inners], lambda choice: {"pattern": choice[0]})
+        case Beside(inner, other):
+            return _combined(
+                pattern,
+                [alternatives(inner), alternatives(other)],
+                lambda choice: {"pattern": choice[0], "other": choice[1]},
+            )
         case While() | NoFact():
             return [pattern]
     return [pattern]

@@ -26,13 +26,14 @@ from thence.logic.conjunct import (
     Tick,
 )
 from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
-from thence.logic.moments import Absence, shape_of
+from thence.logic.moments import Stretch, shape_of
 from thence.logic.ops import (
     Allen,
     And,
     AnyOne,
     At,
     Atom,
+    Beside,
     Label,
     Moments,
     NoFact,
@@ -90,6 +91,8 @@ class Body:
         """What aggregates over repetitions can read."""
         self.shared = shared_variables(rule)
         self.joining = joining_variables(rule)
+        self.silent = False
+        """Whether what is visited only stands beside the match."""
 
     # -- nodes and constraints
 
@@ -171,6 +174,12 @@ class Body:
                 return self.semantic_window(pattern)
             case Moments():
                 return self.moments(pattern)
+            case Beside(inner, other):
+                interval = self.visit(inner)
+                before, self.silent = self.silent, True
+                self.visit(other)
+                self.silent = before
+                return interval
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
             case Ticks():
@@ -194,7 +203,7 @@ class Body:
             return AtomUse(event, label, EPOCH, EPOCH, span)
         start = self.node(EndPoint(atom, "start"), span)
         end = self.node(EndPoint(atom, "end"), span)
-        return AtomUse(event, label, start, end, span)
+        return AtomUse(event, label, start, end, span, self.silent)
 
     def bind(self, atom: int, pattern: Atom) -> None:
         """Columns for the variables of an atom's arguments, conditions for everything else."""
@@ -309,7 +318,7 @@ class Body:
             return [Constraint(end, closes, 0, span), *after]
 
         self.gates.append(closes)
-        self.windows.append(Window("collect", pattern.pattern, place, None, pattern.rows))
+        self.windows.append(Window("collect", pattern.pattern, place, None, last=pattern.rows))
 
     def semantic_window(self, pattern: SemanticWindow) -> Interval:
         span, limit = pattern.span, pattern.limit
@@ -343,10 +352,15 @@ class Body:
             Constraint(times[later], times[earlier], limit, span)
             for later, earlier, limit in shape.bounds
         ]
+        at = self.shifted(times[shape.at], shape.later, span)
         for absent, absence in zip(pattern.absent, shape.absences, strict=True):
-            self.gates.append(times[shape.at])
+            self.gates.append(at)
             self.windows.append(Window("absent", absent, _ends_within(absence, times, span), None))
-        return self.point(times[shape.at])
+        for inner, stretch in zip(pattern.collected, shape.collections, strict=True):
+            self.gates.append(at)
+            place = _ends_within(stretch, times, span)
+            self.windows.append(Window("collect", inner, place, None, optional=True))
+        return self.point(at)
 
     def ticks(self, pattern: Ticks) -> Interval:
         span = pattern.span
@@ -456,13 +470,13 @@ def _anywhere(_start: int, _end: int) -> list[Constraint]:
     return []
 
 
-def _ends_within(absence: Absence, times: Sequence[int], span: Span) -> Place:
+def _ends_within(stretch: Stretch, times: Sequence[int], span: Span) -> Place:
     """That an event ends between two moments."""
 
     def place(_start: int, end: int) -> list[Constraint]:
         return [
-            Constraint(times[absence.since], end, -absence.first, span),
-            Constraint(end, times[absence.until], absence.last, span),
+            Constraint(times[stretch.since], end, -stretch.first, span),
+            Constraint(end, times[stretch.until], stretch.last, span),
         ]
 
     return place

@@ -99,6 +99,8 @@ class AtomUse:
     start: int
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    silent: bool = False
+    """Whether it only stands beside the match, and is no part of what the result is made of."""
 
     @property
     def fact(self) -> bool:
@@ -148,6 +150,8 @@ class WindowUse:
     predicates: tuple[Expr, ...]
     bounds: Bounds
     repetition: Repetition | None = None
+    optional: bool = False
+    """Whether a match needs none of what is collected."""
     last: int | None = None
 
 
@@ -194,6 +198,11 @@ class Conjunct:
     def events(self) -> tuple[int, ...]:
         """The positive atoms that are met by events, and not by facts."""
         return tuple(atom for atom in self.positive if not self.atoms[atom].fact)
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The atoms that a match is made of."""
+        return tuple(atom for atom in self.positive if not self.atoms[atom].silent)
 
     @property
     def waits(self) -> bool:

@@ -56,6 +56,16 @@ class TimeOf(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class CausedBy(Expr):
+    """``caused_by(x, y)``: whether the event labelled ``y`` is among those that ``x`` was made of,
+    directly or through derived events."""
+
+    effect: str
+    cause: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Expr):
     """An operator or function applied to arguments: ``Call("+", (a, b))``, ``Call("lower", (x,))``.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var
+from thence.logic.expr import Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
 from thence.model.time import format_duration, format_timestamp
 
 _WORDS = {"and", "or", "like", "is distinct from"}
@@ -32,6 +32,8 @@ def _text(expr: Expr, depth: int) -> str:
         case Folded(aggregate):
             arg = "" if aggregate.arg is None else _text(aggregate.arg, depth)
             return f"{aggregate.function}({'distinct ' * aggregate.distinct}{arg})"
+        case CausedBy(effect, cause):
+            return f"caused_by({effect}, {cause})"
         case Call(function, args):
             return "…" if depth == 0 else _call(function, args, depth - 1)
     # Later forms of a rule have leaves of their own, such as a column of an event.

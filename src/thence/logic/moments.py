@@ -13,8 +13,8 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
-class Absence:
-    """Nothing of the kind ends from ``since`` + ``first`` up to ``until`` + ``last``.
+class Stretch:
+    """The time from ``since`` + ``first`` up to ``until`` + ``last``, both included.
 
     ``since`` and ``until`` are numbers of parts, the shifts microseconds.
     """
@@ -30,20 +30,23 @@ class Shape:
     """What an operator asks of the instants of its parts.
 
     ``bounds`` are (later, earlier, limit): the instant of one part is at most so long after that of
-    another. ``absences`` are one for each pattern that must be absent, ``at`` is the part at whose
-    instant the operator occurs.
+    another. ``absences`` are where nothing may end, one for each pattern that must be absent;
+    ``collections`` where everything is collected that ends there. The operator
+    occurs at the instant of the part ``at``, or so much ``later``.
     """
 
     bounds: tuple[tuple[int, int, int], ...]
-    absences: tuple[Absence, ...]
+    absences: tuple[Stretch, ...]
     at: int
+    collections: tuple[Stretch, ...] = ()
+    later: int = 0
 
 
 def shape_of(operator: str, parts: int, limit: int) -> Shape:
     """The shape of an operator over so many parts.
 
     >>> shape_of("prior", 2, 0)
-    Shape(bounds=((0, 1, -1),), absences=(), at=1)
+    Shape(bounds=((0, 1, -1),), absences=(), at=1, collections=(), later=0)
     """
     return SHAPES[operator](parts, limit)
 
@@ -62,33 +65,56 @@ def _simultaneous(parts: int, _: int) -> Shape:
 
 
 def _immediately(_parts: int, _: int) -> Shape:
-    return Shape(((0, 1, -1),), (Absence(0, 1, 1, -1),), 1)
+    return Shape(((0, 1, -1),), (Stretch(0, 1, 1, -1),), 1)
 
 
 def _other_than(_parts: int, _: int) -> Shape:
-    return Shape((), (Absence(0, 0, 0, 0),), 0)
+    return Shape((), (Stretch(0, 0, 0, 0),), 0)
 
 
 def _aperiodic(_parts: int, _: int) -> Shape:
-    return Shape(((0, 1, 0),), (Absence(0, 0, 1, -1),), 1)
+    return Shape(((0, 1, 0),), (Stretch(0, 0, 1, -1),), 1)
+
+
+def _aperiodic_whole(_parts: int, _: int) -> Shape:
+    return Shape(((0, 1, 0),), (), 1, (Stretch(0, 0, 1, 0),))
 
 
 def _without(_parts: int, _: int) -> Shape:
-    return Shape(((0, 1, 0),), (Absence(0, 0, 1, 0), Absence(0, 0, 1, -1)), 1)
+    return Shape(((0, 1, 0),), (Stretch(0, 0, 1, 0), Stretch(0, 0, 1, -1)), 1)
 
 
 def _after_period(_parts: int, limit: int) -> Shape:
     return Shape(((0, 1, -limit),), (), 1)
 
 
+def _at_its_end(_parts: int, _: int) -> Shape:
+    # A row of one is a row, and a longer one ends where its last part does.
+    return Shape((), (), 0)
+
+
+def _tick(_parts: int, limit: int) -> Shape:
+    return Shape((), (Stretch(0, 0, 0, limit - 1),), 0, later=limit)
+
+
+PERIODIC = "periodic"
+"""SNOOP's P, which is no single shape: each tick follows from the one before."""
+
+TICK = "#tick"
+"""One period after an event, or after another tick, if nothing came that ends it."""
+
 SHAPES: Mapping[str, Callable[[int, int], Shape]] = {
     "then": _then,
     "prior": _prior,
+    "relative+": _at_its_end,
     "simultaneous": _simultaneous,
     "immediately": _immediately,
     "other_than": _other_than,
     "aperiodic": _aperiodic,
+    "aperiodic*": _aperiodic_whole,
     "without": _without,
     "periodic*": _after_period,
+    TICK: _tick,
 }
-"""SNOOP's sequence, A, P* and negation; COMPOSE's prior, conjunction, sequence and negation."""
+"""SNOOP's sequence, A, A*, P* and negation; COMPOSE's prior, relative+, conjunction, sequence and
+negation."""

@@ -241,7 +241,8 @@ class SemanticWindow(Pattern):
 @dataclass(frozen=True, slots=True)
 class Moments(Pattern):
     """``aperiodic(a, b, c)`` and its kin: a point event, where the instants at which its parts end
-    lie as the operator says (``moments.py``) and nothing of ``absent`` ends in between.
+    lie as the operator says (``moments.py``) and nothing of ``absent`` ends in between. What ends
+    there of ``collected`` can be read by the head's aggregates; there may be none.
     """
 
     operator: str
@@ -249,6 +250,7 @@ class Moments(Pattern):
     absent: tuple[Pattern, ...] = ()
     limit: int = 0
     span: Span = _span()
+    collected: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,26 @@ class Ticks(Pattern):
     pattern: Pattern
     period: int
     reach: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Using(Pattern):
+    """``(p using chronicle)``: of the occurrences of ``p`` by itself, those that a policy chooses,
+    whatever stands around it."""
+
+    pattern: Pattern
+    policy: Policy
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside(Pattern):
+    """``pattern``, where ``other`` occurs too, which adds nothing: neither to its interval nor to
+    what it is made of. Only rewrites make it; it cannot be written."""
+
+    pattern: Pattern
+    other: Pattern
     span: Span = _span()
 
 
@@ -330,14 +352,16 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (left, right)
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
             return (inner,)
-        case Repeat(inner) | NoFact(inner) | Ticks(inner):
+        case Repeat(inner) | NoFact(inner) | Using(inner) | Ticks(inner):
             return (inner,)
+        case Beside(inner, other):
+            return (inner, other)
         case Not(absent, first, last):
             return (absent, first, last)
         case Until(inner, closing):
             return (inner, closing)
         case Moments(_, parts, unwanted):
-            return (*parts, *unwanted)
+            return (*parts, *unwanted, *pattern.collected)
     return ()
 
 

@@ -34,6 +34,8 @@ class Window:
     place: Place
     width: tuple[int, int] | None
     """Nodes (later, earlier) between which all of the event lies, where that is so."""
+    optional: bool = False
+    """Whether what is collected may be nothing."""
     last: int | None = None
     """How many count at most, where not all do."""
 

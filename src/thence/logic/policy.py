@@ -3,7 +3,8 @@
 Without a policy every combination of events is a match. With one, matches are looked at in the
 order in which they are complete. All that end at one time with the same last event, the
 *terminator*, are judged together: of those that differ only in events that a selection is made of,
-the first or the last is taken, and then events that are used up take part in nothing later.
+the first or the last is taken, or all of them as one, and then events that are used up take part in
+nothing later.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Literal
 
 from thence.model.source import NOWHERE, Span
 
-Choice = Literal["all", "first", "last"]
+Choice = Literal["all", "first", "last", "cumulative"]
 Consumption = Literal["shared", "exclusive", "initiator"]
 
 
@@ -44,6 +45,11 @@ class Policy:
     def consumes(self) -> bool:
         return self.consumption != "shared"
 
+    @property
+    def merges(self) -> bool:
+        """Whether several matches may become one result."""
+        return "cumulative" in (self.choice, *(choice for _, choice in self.labels))
+
     def choice_of(self, label: str | None) -> Choice:
         """The choice for an event, by its label."""
         return dict(self.labels).get(label or "", self.choice)
@@ -57,6 +63,7 @@ CONTEXTS: Mapping[str, Policy] = {
     "recent": Policy("last"),
     "chronicle": Policy("first", consumption="exclusive"),
     "continuous": Policy("all", consumption="initiator"),
+    "cumulative": Policy("cumulative", consumption="exclusive"),
 }
 """SNOOP's parameter contexts by name."""
 
@@ -78,6 +85,6 @@ def policy_text(policy: Policy, written: Callable[[str], str] = str) -> str:
     words += [f"{choice}({written(label)})" for label, choice in policy.labels]
     if policy.consumption == "initiator":
         words.append("continuous")
-    elif policy.consumption == "exclusive":
+    elif policy.consumption == "exclusive" and policy.choice != "cumulative":
         words.append("exclusive")
     return " ".join([*words, *shape])

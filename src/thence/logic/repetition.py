@@ -29,6 +29,7 @@ from thence.logic.ops import (
     And,
     AnyOne,
     Atom,
+    Beside,
     Label,
     Moments,
     NoFact,
@@ -42,6 +43,7 @@ from thence.logic.ops import (
     Seq,
     Ticks,
     Until,
+    Using,
     Where,
     While,
     Within,
@@ -199,9 +201,11 @@ def with_children(pattern: Pattern, parts: Sequence[Pattern]) -> Pattern:
             return replace(pattern, absent=parts[0], first=parts[1], last=parts[2])
         case Until():
             return replace(pattern, pattern=parts[0], closing=parts[1])
+        case Beside():
+            return replace(pattern, pattern=parts[0], other=parts[1])
         case Par() | Allen() | SemanticWindow():
             return replace(pattern, left=parts[0], right=parts[1])
-        case Label() | Within() | Where() | While() | Repeat() | NoFact() | Ticks():
+        case Label() | Within() | Where() | While() | Repeat() | NoFact() | Using() | Ticks():
             return replace(pattern, pattern=parts[0])
         case Moments(_, own):
             return replace(pattern, parts=tuple(parts[: len(own)]), absent=tuple(parts[len(own) :]))

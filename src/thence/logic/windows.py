@@ -106,6 +106,7 @@ class Windows:
                 tuple(links),
                 tuple(predicates),
                 closed,
+                optional=window.optional,
                 last=window.last,
             )
         ]

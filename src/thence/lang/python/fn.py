@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from thence.lang.python.patterns import Pattern, lasting
+from thence.lang.python.patterns import Pattern, core, lasting, pattern_of
 from thence.lang.python.values import (
     Aggregated,
+    Caused,
     Literal_,
     Value,
     call,
@@ -39,6 +40,11 @@ def duration(what: Any) -> Value:
     if isinstance(what, Pattern):
         return lasting(what)
     return Literal_(Const(micros(what, "duration"), DURATION))
+
+
+def caused_by(effect: Pattern, cause: Pattern) -> Value:
+    """Whether an event is among those that a derived event was made of, at any depth."""
+    return Caused(core(pattern_of(effect, "caused_by")), core(pattern_of(cause, "caused_by")))
 
 
 # -- functions

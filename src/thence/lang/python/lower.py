@@ -13,12 +13,14 @@ from thence.lang.policies import policy_of
 from thence.lang.precedence import join
 from thence.lang.python.patterns import (
     Between,
+    Choices,
     Closed,
     Definition,
     Filtered,
     Inside,
     Instant,
     Joined,
+    Judged,
     Layer,
     Limited,
     Missing,
@@ -38,6 +40,7 @@ from thence.lang.python.patterns import (
 from thence.lang.python.values import (
     Aggregated,
     AttributeOf,
+    Caused,
     Computed,
     EndPoint,
     Literal_,
@@ -117,6 +120,9 @@ class _Survey:
                     self.names.update(attributes)
                 case Timed(of=of):
                     self._reads(of)
+                case Judged(choices=choices):
+                    for _, chosen in choices:
+                        self._reads(chosen)
                 case Inside(window=window):
                     self._reads(window)
                     self.windows.append(window)
@@ -138,6 +144,9 @@ class _Survey:
                     self.names.add(name)
                 case AttributeOf(owner) | EndPoint(owner):
                     self._reads(owner)
+                case Caused(effect, cause):
+                    self._reads(effect)
+                    self._reads(cause)
                 case Computed(_, args):
                     stack.extend(args)
                 case Aggregated(_, arg) if arg is not None:
@@ -261,7 +270,10 @@ class _Lowering:
                 if operator == "without" and len(absent) == 1:
                     # What comes last is the first of its kind: no other one came before.
                     unwanted.append(lower(parts[1], before))
-                return ops.Moments(operator, asserted, tuple(unwanted), limit)
+                collected = tuple([lower(each, set(placed)) for each in pattern.collected])
+                return ops.Moments(operator, asserted, tuple(unwanted), limit, collected=collected)
+            case Judged(inner):
+                return ops.Using(lower(inner), self._policy(pattern.words, pattern.choices))
             case Ticking(inner, period, reach):
                 return ops.Ticks(lower(inner), period, reach)
             case Whichever(parts):
@@ -361,8 +373,11 @@ class _Lowering:
 
     def policy(self) -> Policy:
         """The policy that the words and choices of the definition are."""
-        found = [PolicyWord(word.lower(), (), 0, 0) for word in self._definition.words]
-        found += [PolicyWord(c, (self._label(p),), 0, 0) for c, p in self._definition.choices]
+        return self._policy(self._definition.words, self._definition.choices)
+
+    def _policy(self, words: tuple[str, ...], choices: Choices) -> Policy:
+        found = [PolicyWord(word.lower(), (), 0, 0) for word in words]
+        found += [PolicyWord(c, (self._label(p),), 0, 0) for c, p in choices]
         report = Report(Source(""))
         policy = policy_of(found, report)
         if report.found:
@@ -388,6 +403,8 @@ class _Lowering:
                 return e.Var(name)
             case AttributeOf(owner, name):
                 return e.Attr(self._label(owner), name)
+            case Caused(effect, cause):
+                return e.CausedBy(self._label(effect), self._label(cause))
             case EndPoint(owner, which):
                 return e.TimeOf(self._label(owner), which)
             case Aggregated():

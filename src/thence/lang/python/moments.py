@@ -10,12 +10,15 @@ from thence.lang.python.values import micros
 from thence.model.errors import BuildError
 
 __all__ = [
+    "accumulated",
     "aperiodic",
     "immediately",
     "not_before",
     "other_than",
+    "periodic",
     "prior",
     "relative",
+    "relative_plus",
     "simultaneous",
     "some_of",
     "then",
@@ -36,6 +39,11 @@ def prior(*patterns: Pattern) -> Pattern:
 def relative(*patterns: Pattern) -> Pattern:
     """Each begins after the one before it has ended: at the end of the last."""
     return Whichever((Joined("seq", _several("relative", patterns)),))
+
+
+def relative_plus(pattern: Pattern) -> Pattern:
+    """The last of a row of ``pattern``, each after the one before it, of whatever length."""
+    return Moment("relative+", (pattern_of(pattern, "relative_plus"),))
 
 
 def simultaneous(*patterns: Pattern) -> Pattern:
@@ -71,6 +79,13 @@ def aperiodic(opening: Pattern, pattern: Pattern, closing: Pattern) -> Pattern:
     return Moment("aperiodic", parts, (pattern_of(closing, "aperiodic"),))
 
 
+def accumulated(opening: Pattern, pattern: Pattern, closing: Pattern) -> Pattern:
+    """Every ``closing`` from an ``opening`` on, over all ``pattern`` from the one to the other,
+    which aggregates can read; in text, ``aperiodic*``."""
+    parts = pattern_of(opening, "accumulated"), pattern_of(closing, "accumulated")
+    return Moment("aperiodic*", parts, collected=(pattern_of(pattern, "accumulated"),))
+
+
 def without(
     first: Pattern, unwanted: Pattern, last: Pattern, earlier: Pattern | None = None
 ) -> Pattern:
@@ -87,6 +102,12 @@ def not_before(first: Pattern, duration: Any, second: Pattern) -> Pattern:
     """``second`` ends at least so long after ``first``; in text, ``periodic*``."""
     parts = pattern_of(first, "not_before"), pattern_of(second, "not_before")
     return Moment("periodic*", parts, (), micros(duration, "not_before"))
+
+
+def periodic(opening: Pattern, duration: Any, closing: Pattern) -> Pattern:
+    """Again and again, so long after ``opening`` and after each time, until a ``closing`` comes."""
+    first, last = pattern_of(opening, "periodic"), pattern_of(closing, "periodic")
+    return Moment("periodic", (first,), (last,), micros(duration, "periodic"))
 
 
 def _several(operator: str, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
-from typing import Any, Literal, NoReturn, Self
+from typing import Any, Literal, NoReturn, Self, TypeAlias
 
 from thence.lang.build import MOST_TIMES
 from thence.lang.python.columns import Term, columns_of
@@ -30,6 +30,7 @@ from thence.logic.ops import AllenRelation, WindowOperator
 from thence.model.errors import BuildError, UnknownAttributeError
 
 Row = Literal["seq", "and", "or"]
+Choices: TypeAlias = "tuple[tuple[Literal['first', 'last', 'cumulative'], Pattern], ...]"
 
 
 class Pattern(Relations, Timers):
@@ -119,6 +120,16 @@ class Pattern(Relations, Timers):
     def within(self, duration: Any) -> Pattern:
         """Only where it lasts at most so long: text such as ``"10 s"``, or a timedelta."""
         return Limited(self, micros(duration, "within"))
+
+    def using(
+        self,
+        *words: str,
+        first: Pattern | Sequence[Pattern] = (),
+        last: Pattern | Sequence[Pattern] = (),
+        cumulative: Pattern | Sequence[Pattern] = (),
+    ) -> Pattern:
+        """Only the occurrences that a policy chooses, whatever the pattern is a part of."""
+        return Judged(self, _words(words), _choices(first, last, cumulative))
 
     def same(self, *attributes: str) -> Pattern:
         """Only where all its events agree in these attributes, absent and collected ones too."""
@@ -257,12 +268,13 @@ class Window(Tagged):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment(Tagged):
-    """Patterns whose ends lie as an operator says, and what must be absent."""
+    """Patterns whose ends lie as an operator says, what must be absent, and what is collected."""
 
     operator: str
     parts: tuple[Pattern, ...]
     absent: tuple[Pattern, ...] = ()
     limit: int = 0
+    collected: tuple[Pattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,6 +291,15 @@ class Ticking(Tagged):
     pattern: Pattern
     period: int
     reach: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged(Tagged):
+    """The occurrences of a pattern that a policy chooses."""
+
+    inner: Pattern
+    words: tuple[str, ...]
+    choices: Choices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -500,26 +521,22 @@ class Definition:
     pattern: Pattern
     place: Place
     words: tuple[str, ...] = ()
-    choices: tuple[tuple[Literal["first", "last"], Pattern], ...] = ()
+    choices: Choices = ()
 
     def using(
         self,
         *words: str,
         first: Pattern | Sequence[Pattern] = (),
         last: Pattern | Sequence[Pattern] = (),
+        cumulative: Pattern | Sequence[Pattern] = (),
     ) -> Definition:
         """The same with a policy: which matches count, and what they use up.
 
         ``words`` are those of the language, such as ``"chronicle"``, or ``"last", "exclusive"``.
-        ``first`` and ``last`` are events of the pattern to choose the first or the last of.
+        ``first`` and ``last`` are events of the pattern to choose the first or the last of,
+        ``cumulative`` those of which all are taken as one.
         """
-        given: tuple[object, ...] = words
-        for word in given:
-            if not (isinstance(word, str) and word.isidentifier()):
-                raise BuildError(f"using takes words such as 'chronicle', not {word!r}")
-        choices = [("first", each) for each in _listed(first, "first")]
-        choices += [("last", each) for each in _listed(last, "last")]
-        return with_changes(self, words=words, choices=tuple(choices))  # type: ignore[arg-type]
+        return with_changes(self, words=_words(words), choices=_choices(first, last, cumulative))
 
     def __call__(self, label: str | None = None, /, **attributes: Any) -> Occurrence:
         """An occurrence of the derived event, with a label if one is given."""
@@ -531,6 +548,28 @@ class Definition:
 
     def __repr__(self) -> str:
         return f"<thence definition {self.name}({', '.join(self.columns)})>"
+
+
+def _words(given: tuple[object, ...]) -> tuple[str, ...]:
+    """The words of a policy."""
+    words = tuple(word for word in given if isinstance(word, str) and word.isidentifier())
+    for word in given:
+        if word not in words:
+            raise BuildError(f"using takes words such as 'chronicle', not {word!r}")
+    return words
+
+
+def _choices(
+    first: Pattern | Sequence[Pattern],
+    last: Pattern | Sequence[Pattern],
+    cumulative: Pattern | Sequence[Pattern],
+) -> Choices:
+    """Events of a pattern, and which of them to choose."""
+    chosen: list[tuple[Literal["first", "last", "cumulative"], Pattern]] = []
+    chosen += [("first", each) for each in _listed(first, "first")]
+    chosen += [("last", each) for each in _listed(last, "last")]
+    chosen += [("cumulative", each) for each in _listed(cumulative, "cumulative")]
+    return tuple(chosen)
 
 
 def _listed(given: Pattern | Sequence[Pattern], option: str) -> list[Pattern]:

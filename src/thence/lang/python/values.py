@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 
 from thence.lang.python.relations import Relations
 from thence.lang.values_text import format_expr
-from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, Folded, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
 from thence.model.errors import BuildError, InputError
 from thence.model.instants import instant
 from thence.model.time import parse_duration
@@ -210,6 +210,14 @@ class EndPoint(Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Caused(Value):
+    """Whether an occurrence is among the events that another was made of."""
+
+    effect: Pattern
+    cause: Pattern
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Computed(Value):
     """An operator or function of other values."""
 
@@ -241,6 +249,8 @@ def _shown(value: Value) -> Expr:
             return Var(name)
         case AttributeOf(owner, name):
             return Attr(owner._shown, name)
+        case Caused(effect, cause):
+            return CausedBy(effect._shown, cause._shown)
         case EndPoint(owner, which):
             return TimeOf(owner._shown, which)
         case Computed(function, args):

@@ -10,6 +10,7 @@ from thence.lang.python.patterns import (
     Closed,
     Inside,
     Joined,
+    Judged,
     Layer,
     Missing,
     Moment,
@@ -37,8 +38,8 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
     match pattern:
         case Joined(parts=parts) | Whichever(parts=parts):
             yield from parts
-        case Moment(parts=parts, absent=unwanted):
-            yield from (*parts, *unwanted)
+        case Moment(parts=parts, absent=unwanted, collected=collected):
+            yield from (*parts, *unwanted, *collected)
         case Related(left=left, right=right) | Window(left=left, right=right):
             yield from (left, right)
         case Between(absent=absent, first=first, last=last):
@@ -47,7 +48,9 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield from (inner, closing)
         case Repeating(inner=inner):
             yield inner
-        case Layer(inner=inner) | Renamed(inner=inner) | Inside(pattern=inner):
+        case Layer(inner=inner) | Renamed(inner=inner) | Judged(inner=inner):
+            yield inner
+        case Inside(pattern=inner):
             yield inner
         case Missing(pattern=inner) | Ticking(pattern=inner):
             yield inner

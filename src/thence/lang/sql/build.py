@@ -8,6 +8,7 @@ from lark import Token, Transformer
 
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
+from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import (
     duration_of,
@@ -18,7 +19,7 @@ from thence.lang.tokens import (
     token_span,
     unquoted,
 )
-from thence.lang.words import MOST_TICKS, NOT_YET
+from thence.lang.words import MOMENT_OPERATORS, MOST_TICKS
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
@@ -268,9 +269,11 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in NOT_YET:
+        if name.lower() in MOMENT_OPERATORS - moments.FORMS.keys():
             raise SyntaxProblem(
-                token_span(name), f"{name.upper()} is not part of event SQL in this version"
+                token_span(name),
+                f"{name.upper()} is not part of event SQL in this version",
+                "use it in a rule: a program may have both",
             )
         span = Span(start_of(name), end_of(parts[-1]))
         limit = _number_or_limit(name, args, span)

@@ -8,14 +8,14 @@ from thence.logic.check.names import check_read
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope, view_of
 from thence.logic.expr import Aggregate, Attr, Expr, Folded, TimeOf, Var, leaves
-from thence.logic.ops import Repeat, Rule, While
+from thence.logic.ops import Label, Moments, Pattern, Repeat, Rule, Where, While, Within
 from thence.logic.repetition import reads_previous
 
 _DISTINCT = frozenset({"count", "sum", "avg", "list"})
 
 
-def collect_of(rule: Rule, aggregate: Aggregate) -> While | Repeat | None:
-    """The ``collect`` whose events an aggregate of a checked rule is over."""
+def collect_of(rule: Rule, aggregate: Aggregate) -> While | Moments | Repeat | None:
+    """The pattern that collects the events which an aggregate of a checked rule is over."""
     view = view_of(rule)
     places = _places(aggregate.arg, view) if aggregate.arg else range(len(view.collects))
     return view.collects[places[0]][0] if len(places) == 1 else None
@@ -23,6 +23,14 @@ def collect_of(rule: Rule, aggregate: Aggregate) -> While | Repeat | None:
 
 def check_aggregates(view: RuleView, problems: Problems) -> None:
     """Refuse aggregates that have nothing to aggregate, or could mean several things."""
+    policy = view.rule.policy
+    if policy.merges and view.collects:
+        problems.error(
+            policy.span,
+            "a rule whose matches are merged cannot collect events besides",
+            "give what is collected a rule of its own",
+        )
+        return
     for term in view.rule.terms:
         if isinstance(term.value, Aggregate):
             _check(term.value, view, problems)
@@ -91,6 +99,9 @@ def _warn_of_combinations(view: RuleView, problems: Problems) -> None:
 
 def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
     function = aggregate.function
+    if view.rule.policy.merges:
+        _check_merging(aggregate, view, problems)
+        return
     if not view.collects:
         problems.error(
             aggregate.span,
@@ -99,12 +110,7 @@ def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
             "while w: collect e(x)",
         )
         return
-    if aggregate.distinct and function not in _DISTINCT:
-        problems.error(
-            aggregate.span,
-            f"distinct changes nothing in {function}",
-            f"write {function}(…) without it",
-        )
+    _check_distinct(aggregate, problems)
     if aggregate.arg is None:
         if function != "count" or aggregate.distinct:
             problems.error(aggregate.span, f"{function} needs a value", f"write {function}(x)")
@@ -127,6 +133,48 @@ def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
             "an aggregate reads variables of one collect; write one rule per collect, "
             "or use a variable that only one of them binds",
         )
+
+
+def _check_distinct(aggregate: Aggregate, problems: Problems) -> None:
+    if aggregate.distinct and aggregate.function not in _DISTINCT:
+        problems.error(
+            aggregate.span,
+            f"distinct changes nothing in {aggregate.function}",
+            f"write {aggregate.function}(…) without it",
+        )
+
+
+def _check_merging(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
+    """An aggregate over what a policy merges is over the events of one label."""
+    function = aggregate.function
+    _check_distinct(aggregate, problems)
+    over: set[object] = set()
+    for leaf in leaves(aggregate.arg) if aggregate.arg is not None else ():
+        if isinstance(leaf, Attr | TimeOf):
+            over.add(leaf.label)
+        elif isinstance(leaf, Var):
+            binding = [id(atom) for atom, _ in view.atoms if leaf in [arg for _, arg in atom.args]]
+            over.add(_label_of(binding[0], view) if len(binding) == 1 else None)
+    if aggregate.arg is not None:
+        check_read(aggregate.arg, view.root, view, problems)
+    if len(over) != 1 or None in over:
+        problems.error(
+            aggregate.span,
+            f"this {function} does not say which events it is over",
+            f"read one labelled event: {function}(x.start), {function}(x.n)",
+        )
+
+
+def _label_of(atom: int, view: RuleView) -> object:
+    """The label of an atom, or what else tells it from others."""
+    for label, definitions in view.definitions.items():
+        for definition in definitions:
+            pattern: Pattern = definition
+            while isinstance(pattern, Label | Within | Where):
+                pattern = pattern.pattern
+            if id(pattern) == atom:
+                return label
+    return atom
 
 
 def _places(arg: Expr, view: RuleView) -> Sequence[int]:

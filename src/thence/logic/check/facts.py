@@ -24,6 +24,7 @@ from thence.logic.ops import (
     Seq,
     Ticks,
     Timer,
+    Until,
     Where,
     While,
     Within,
@@ -155,6 +156,8 @@ def _word(part: Pattern) -> str | None:
     match part:
         case Seq():
             return "seq"
+        case Until():
+            return "until"
         case Par():
             return "par"
         case Allen(relation):

@@ -52,7 +52,8 @@ def dependency_graph(views: Iterable[RuleView]) -> Graph:
         for atom, scope in view.atoms:
             if atom.event in edges:
                 window = scope.window
-                how: How = "" if view.rule.policy == UNRESTRICTED else "choose "
+                chosen = any(around.kind == "chosen" for around in scope.path())
+                how: How = "choose " if chosen or view.rule.policy != UNRESTRICTED else ""
                 if scope.repeated is not None:
                     how = "repeat "
                 if window is not None:

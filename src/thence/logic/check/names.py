@@ -7,7 +7,16 @@ from itertools import combinations
 
 from thence.logic.check.problems import Problems, did_you_mean
 from thence.logic.check.scopes import RuleView, Scope
-from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var, leaves, read_by
+from thence.logic.expr import (
+    Aggregate,
+    Attr,
+    CausedBy,
+    Expr,
+    TimeOf,
+    Var,
+    leaves,
+    read_by,
+)
 from thence.model.source import Span
 
 
@@ -40,6 +49,10 @@ def check_read(expr: Expr, scope: Scope, view: RuleView, problems: Problems) -> 
             case Attr(label, _, span) | TimeOf(label, _, span):
                 if not scope.sees_label(label):
                     _refuse_label(label, span, view, problems)
+            case CausedBy(effect, cause, span):
+                for label in (effect, cause):
+                    if not scope.sees_label(label):
+                        _refuse_label(label, span, view, problems)
 
 
 def _refuse_variable(

@@ -12,7 +12,8 @@ from thence.logic.check.typing import Columns, RuleTypes, Unknown
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import TypeProblem
-from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, Within
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, While, Within
+from thence.logic.scope import is_own_rule
 from thence.logic.widening import common_type
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
@@ -30,9 +31,13 @@ def check_rule(
             "name an event, or an instant such as at '2026-01-01T06:00:00Z'",
         )
     for part in view.misplaced:
+        what = "`while … collect`" if isinstance(part, While) else f"`{part.operator}`"
+        inside = (
+            "inside another pattern" if isinstance(part, While) else "in a choice or an absence"
+        )
         problems.error(
             part.span,
-            "`while … collect` cannot stand inside another pattern",
+            f"{what} cannot stand {inside}",
             "give it a rule of its own and use that rule's name here",
         )
     _check_policy(view, problems)
@@ -69,7 +74,7 @@ def _check_policy(view: RuleView, problems: Problems) -> None:
 def _names_an_event(pattern: Pattern) -> bool:
     while isinstance(pattern, Label | Within | Where):
         pattern = pattern.pattern
-    return isinstance(pattern, Atom)
+    return isinstance(pattern, Atom) or is_own_rule(pattern)
 
 
 # -- atoms

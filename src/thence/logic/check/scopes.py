@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.moments import PERIODIC
 from thence.logic.ops import (
     And,
     AnyOne,
@@ -29,6 +30,7 @@ from thence.logic.ops import (
     Rule,
     SemanticWindow,
     Timer,
+    Using,
     Where,
     While,
     Within,
@@ -37,7 +39,7 @@ from thence.logic.ops import (
 from thence.logic.repetition import shared_variables
 from thence.model.source import Span
 
-ScopeKind = Literal["rule", "branch", "absent", "collect", "repeat"]
+ScopeKind = Literal["rule", "branch", "absent", "collect", "chosen", "repeat"]
 
 
 @dataclass(slots=True, eq=False)
@@ -122,9 +124,9 @@ class RuleView:
     conditions: list[tuple[Expr, Scope]] = field(default_factory=list)
     label_uses: list[LabelUse] = field(default_factory=list)
     definitions: dict[str, list[Label]] = field(default_factory=dict)
-    collects: list[tuple[While | Repeat, Scope]] = field(default_factory=list)
+    collects: list[tuple[While | Moments | Repeat, Scope]] = field(default_factory=list)
     """What aggregates can be over."""
-    misplaced: list[While] = field(default_factory=list)
+    misplaced: list[While | Moments] = field(default_factory=list)
     assignments: list[tuple[Var, Expr]] = field(default_factory=list)
     """Variables that conditions such as ``c = a + b`` bind, in an order that works."""
     occurs: bool = False
@@ -185,9 +187,23 @@ def view_of(rule: Rule) -> RuleView:
             case SemanticWindow("notfollows" | "notprecedes", left, right, _, span):
                 local = _inner(view, "absent", scope, span)
                 inside = [(left, scope, False), (right, local, False)]
-            case Moments(_, parts, unwanted, _, span):
-                inside = [(part, scope, False) for part in parts]
+            case Using(inner, _, span):
+                local = _inner(view, "chosen", scope, span)
+                scope.choices.append([local])
+                inside = [(inner, local, False)]
+            case Moments(operator, parts, unwanted, _, span):
+                around = scope
+                if operator == PERIODIC:
+                    around = _inner(view, "branch", scope, span)
+                    scope.choices.append([around])
+                inside = [(part, around, False) for part in parts]
                 inside += [(p, _inner(view, "absent", scope, span), False) for p in unwanted]
+                if pattern.collected and scope is not root:
+                    view.misplaced.append(pattern)
+                for part in pattern.collected:
+                    local = _inner(view, "collect", scope, span)
+                    view.collects.append((pattern, local))
+                    inside.append((part, local, False))
             case Or(parts, span) | AnyOne(parts, span):
                 branches = [_inner(view, "branch", scope, span) for _ in parts]
                 scope.choices.append(branches)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from thence.logic.check.graph import Graph
 from thence.logic.check.scopes import RuleView, view_of
-from thence.logic.expr import Aggregate, Attr, Expr, Folded, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, Var
 from thence.logic.functions import TypeProblem, type_of
 from thence.logic.ops import Atom, Label, Or, Pattern, Rule, Where, Within
 from thence.model.schema import Attribute, EventSchema
-from thence.model.types import FLOAT, INT, NULL, TIMESTAMP, Type, list_of
+from thence.model.types import BOOL, FLOAT, INT, NULL, TIMESTAMP, Type, list_of
 
 Columns = Mapping[str, Mapping[str, Type | None]]
 """The columns of every event; None for a type that is not known (yet)."""
@@ -54,6 +54,8 @@ class RuleTypes:
                 return TIMESTAMP
             case Folded(aggregate):
                 return self.of_term(aggregate)
+            case CausedBy():
+                return BOOL
             case Attr():
                 return self._attribute(expr)
         raise Unknown

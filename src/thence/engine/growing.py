@@ -1,0 +1,85 @@
+"""Events that a recursion finds round by round, without copying them in every round.
+
+A recursion over time may take as many rounds as there are ticks of a clock. What a round finds is
+compared only with what ends at the same times, and joined end to end only where somebody reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from thence.engine.lineage import LINEAGE, merged
+from thence.engine.rows import concat, take
+from thence.model.events import Events
+
+_ROOM = 16
+
+
+class Growing:
+    """Events of one type, in parts."""
+
+    __slots__ = ("_firsts", "_lasts", "_none", "_parts")
+
+    def __init__(self, events: Events) -> None:
+        self._parts: list[Events] = []
+        self._none = take(events, np.empty(0, dtype=np.int64))
+        self._firsts = np.empty(_ROOM, dtype=np.int64)
+        self._lasts = np.empty(_ROOM, dtype=np.int64)
+        self.add(events)
+
+    def add(self, events: Events) -> None:
+        """Take more events."""
+        at = len(self._parts)
+        if at and not len(events):
+            return
+        if at == len(self._firsts):
+            self._firsts = np.concatenate((self._firsts, np.empty_like(self._firsts)))
+            self._lasts = np.concatenate((self._lasts, np.empty_like(self._lasts)))
+        self._parts.append(events)
+        self._firsts[at] = events.end.min() if len(events) else 0
+        self._lasts[at] = events.end.max() if len(events) else -1
+
+    def all(self) -> Events:
+        """All of them; with lineage, a later part may know more of an event."""
+        if len(self._parts) > 1:
+            whole = concat(self._parts)
+            self._parts = []
+            self.add(merged(whole) if LINEAGE in whole.columns else whole)
+        return self._parts[0]
+
+    def ending_with(self, events: Events) -> Events:
+        """Those that could be among some events, which goes by when they end."""
+        count = len(self._parts)
+        first, last = events.end.min(), events.end.max()
+        near = np.flatnonzero((self._firsts[:count] <= last) & (self._lasts[:count] >= first))
+        if len(near) == count:
+            return self.all()
+        if not len(near):
+            return self._none
+        whole = concat([self._parts[i] for i in near.tolist()])
+        return merged(whole) if LINEAGE in whole.columns and len(near) > 1 else whole
+
+
+class Old(Mapping[str, Events]):
+    """What earlier rounds have seen, by type."""
+
+    __slots__ = ("_growing",)
+
+    def __init__(self, events: Mapping[str, Events]) -> None:
+        self._growing = {name: Growing(found) for name, found in events.items()}
+
+    def add(self, events: Mapping[str, Events]) -> None:
+        """Take what a round has seen."""
+        for name, found in events.items():
+            self._growing[name].add(found)
+
+    def __getitem__(self, name: str) -> Events:
+        return self._growing[name].all()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._growing)
+
+    def __len__(self) -> int:
+        return len(self._growing)
