@@ -220,7 +220,17 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
 
 
 def sorted_choices(pattern: Pattern, history: History) -> list[Pattern]:
+    """What a repetition can be of; what is more than one event is judged by itself."""
+    if not isinstance(bare(pattern), Atom):
+        pattern = by_itself_inside(pattern)
     return sorted(choices(pattern, history), key=lambda chosen: bare(chosen).event.at)
+
+
+def by_itself_inside(pattern: Pattern) -> Pattern:
+    """A pattern that is judged by itself, with the conditions around it left where they are."""
+    if isinstance(pattern, Where):
+        return replace(pattern, pattern=by_itself_inside(pattern.pattern))
+    return Using(pattern, UNRESTRICTED)
 
 
 def chains(events: list[Pattern]) -> Iterator[tuple[Pattern, ...]]:
@@ -335,18 +345,25 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
             scope.labels.setdefault(node.name, (node.pattern, scope))
         elif isinstance(node, Repeated):
             for part in node.parts:
-                event, atom = bare(part).event, bare(part).atom
-                for name, term in atom.args:
-                    if isinstance(term, Var) and term.name in scope.shared:
-                        value = scope.history.attribute(event, name)
-                        if term.name in scope.variables:
-                            if equal(scope.variables[term.name], value) is not True:
-                                return None
-                        scope.variables[term.name] = value
+                for inner in walk_asserted(part):
+                    if isinstance(inner, Chosen) and not share(inner, scope):
+                        return None
     conditions = [c for node in nodes if isinstance(node, Where) for c in conjuncts(node.condition)]
     while any(define(condition, scope) for condition in conditions):
         pass
     return scope
+
+
+def share(chosen: Chosen, scope: Scope) -> bool:
+    """Bind the variables that all repetitions share; whether they agree."""
+    for name, term in chosen.atom.args:
+        if isinstance(term, Var) and term.name in scope.shared:
+            value = scope.history.attribute(chosen.event, name)
+            if term.name in scope.variables:
+                if equal(scope.variables[term.name], value) is not True:
+                    return False
+            scope.variables[term.name] = value
+    return True
 
 
 def define(condition: Expr, scope: Scope) -> bool:
@@ -428,6 +445,9 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                     continue
                 elif part not in scope.definitions and scope.value(part) is not True:
                     return None
+                match part:
+                    case Call("not", (CausedBy(effect),)):  # no cause is known once all are
+                        scope.gates.append(scope.place(effect).end)
             return interval(inner, scope)
         case Repeated():
             return repetition(pattern, scope)
@@ -543,12 +563,14 @@ def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> I
     return span([at for _, _, at in found])
 
 
-def kind(pattern: Pattern, scope: Scope) -> Atom | None:
-    """The atom for all events of a part's kind: with its constants, and with those of its
+def kind(pattern: Pattern, scope: Scope) -> Pattern | None:
+    """What stands for all events of a part's kind: with its constants, and with those of its
     variables that other parts have too."""
     if isinstance(pattern, Repeated):
         pattern = pattern.parts[0]
     pattern = bare(pattern)
+    if isinstance(pattern, Judged):
+        return unchosen(pattern.chosen)
     if not isinstance(pattern, Chosen):
         return None
     args = [
@@ -559,11 +581,11 @@ def kind(pattern: Pattern, scope: Scope) -> Atom | None:
     return Atom(pattern.atom.event, tuple(args))
 
 
-def between(atom: Atom | None, start: int, end: int, scope: Scope) -> bool:
-    """Whether an event lies strictly between two times."""
-    if atom is None:
+def between(pattern: Pattern | None, start: int, end: int, scope: Scope) -> bool:
+    """Whether something lies strictly between two times."""
+    if pattern is None:
         return False
-    return any(inside(at, start, end) for _, _, at in occurrences(atom, scope))
+    return any(inside(at, start, end) for _, _, at in occurrences(pattern, alone(scope)))
 
 
 def alone(scope: Scope) -> Scope:

@@ -111,7 +111,7 @@ class PatternWriter:
         if depth > 0 and self.budget > 1:
             kinds += [self.atom, self.infix, self.infix, self.either, self.absence, self.window]
             kinds += [self.limited, self.conditional, self.labelled, self.timed, self.sequence]
-            kinds += [self.group, self.either_label, self.moments]
+            kinds += [self.group, self.either_label, self.moments, self.judged]
         return self.choose(kinds)(depth - 1)
 
     def atom(self, depth: int = 0, names: Sequence[str] | None = None) -> Piece:
@@ -265,6 +265,21 @@ class PatternWriter:
         elif operator == "periodic*":
             arguments.insert(1, self.duration())
         return both.joined(f"{operator}({', '.join(arguments)})")
+
+    def judged(self, depth: int) -> Piece:
+        """A pattern that is judged by itself: a clock, or a choice. What it binds can be read; its
+        labels are its own."""
+        if self.chance(15):
+            inner = self.pattern(depth)
+            return inner.joined(f"relative+({inner.text})")
+        first, last = self.atom(), self.atom()
+        if self.chance(40):
+            closing = self.renamed(last, first.variables)
+            return Piece(f"periodic({first.text}, {self.duration(1)}, {closing})", first.variables)
+        both = first.joined("", last)
+        word = self.choose(["recent", "chronicle", "continuous", "first", "last exclusive"])
+        operator = self.choose(["seq", "seq", "and"])
+        return Piece(f"({first.text} {operator} {last.text} using {word})", both.variables)
 
     def limited(self, depth: int) -> Piece:
         piece = self.pattern(depth)

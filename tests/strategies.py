@@ -6,7 +6,7 @@ touch. Patterns are written by ``pattern_writer.py``; here are bodies, heads and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -113,7 +113,7 @@ class Writer(PatternWriter):
         body, other = self.body(), self.body() if self.chance(20) else None
         name = self.fresh("r")
         terms = self.terms(body)
-        body.text += self.policy(body)
+        body.text += self.policy(body, ["cumulative"])
         text = self.head(name, terms, body)
         if other and all(type_ in CONSTANTS for _, type_ in terms):
             matching = [self.term_of_type(other, type_) for _, type_ in terms]
@@ -149,6 +149,8 @@ class Writer(PatternWriter):
         body = self.choose([self.labelled_atom, self.labelled_atom, self.conjunction, self.body])()
         if not body.labels:
             return self.rule()
+        if self.chance(10):
+            return self.accumulating()
         terms = self.terms(body)[:1]
         if self.chance(15):  # two collects: aggregates read labels, so that it is clear of which
             pieces = [self.labelled_atom(["a", "b", "c"]) for _ in range(2)]
@@ -220,11 +222,20 @@ class Writer(PatternWriter):
             self.fresh("r"), terms, Piece(text + (f" using {policy}" if policy else ""))
         )
 
-    def policy(self, body: Piece) -> str:
+    def accumulating(self) -> str:
+        """``aperiodic*`` with aggregates over what it collects."""
+        first, last, inner = self.atom(), self.atom(), self.in_window(Piece(""))
+        body = first.joined(f"aperiodic*({first.text}, {inner.text}, {last.text})", last)
+        own = {n: t for n, t in inner.variables.items() if n not in body.variables}
+        options = self.aggregates(Piece("", own, inner.labels), body)
+        terms = self.terms(body)[:1] + [self.choose(options) for _ in range(self.upto(2, 1))]
+        return self.head(self.fresh("r"), terms, body)
+
+    def policy(self, body: Piece, more: Sequence[str] = ()) -> str:
         """Perhaps a policy: a context, or how to choose and what is used up."""
         if not self.chance(30):
             return ""
-        words = [self.choose(["recent", "chronicle", "continuous", "first", "last"])]
+        words = [self.choose(["recent", "chronicle", "continuous", "first", "last", *more])]
         if words[0] in ("first", "last"):
             labels = [label for label in body.labels if label in self.labelled_events]
             if labels and self.chance(60):

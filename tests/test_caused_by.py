@@ -79,6 +79,15 @@ def test_a_stream_needs_to_know_how_far_back_a_cause_lies() -> None:
         thence.compile(bounded.replace("within 10 s ", "")).session()
 
 
+def test_causes_add_nothing_to_layers_and_traces() -> None:
+    program = thence.compile(f"{EVENTS} r(x) <- p: m(x), y: b(_), not caused_by(p, y);")
+    assert "r(x int) from m, b\n" in f"{program.hierarchy()}\n"
+    events = {"a": [{"n": 1, "time": 1}], "b": [{"n": 2, "time": 2}, {"n": 3, "time": 0}]}
+    cause = program.run(events, trace=True).trace("r", 0)
+    assert [part.event for part in cause.derivations[0].causes] == ["b", "m"]
+    assert cause.absences == ()
+
+
 def test_causes_add_nothing_to_the_lineage() -> None:
     program = thence.compile(f"{EVENTS} r(x) <- p: m(x), y: b(_), caused_by(p, y);")
     events = {

@@ -89,3 +89,10 @@ def test_explain_shows_the_rule_that_a_part_is() -> None:
     program = thence.compile(f"{EVENTS} m(x) <- (a(x) seq b(_) using chronicle) seq c(_);")
     assert "join for inner pattern #m 1" in program.explain()
     assert [schema.name for schema in program.derived] == ["m"]
+
+
+def test_layers_look_through_parts_that_are_judged_by_themselves() -> None:
+    program = thence.compile(
+        f"{EVENTS} m(x) <- (a(x) seq b(_) using last) seq periodic(c(_), 5 s, b(_));"
+    )
+    assert str(program.hierarchy()).endswith("m(x int) from a, b, c, not b")

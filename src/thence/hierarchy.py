@@ -99,6 +99,8 @@ def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage
                     seen.add(part)
                     waiting.append((part, inner[part]))
             for window in conjunct.windows:
+                if conjunct.atoms[window.atom].silent:
+                    continue
                 found = _named(conjunct.atoms[window.atom].event, inner)
                 (absent if window.mode == "absent" else collects).update(dict.fromkeys(found))
     return Member(compiled.schemas[event], tuple(made_of), tuple(collects), tuple(absent))

@@ -379,7 +379,10 @@ def _uses_of(match: Match, atom: int, rows: Index, collected: bool = False) -> l
 
 def _gaps(match: Match) -> Iterator[tuple[Gap, ...]]:
     """For each row of a match, the windows from which something was absent."""
-    absent = [w for w in match.prepared.conjunct.windows if w.mode == "absent"]
+    conjunct = match.prepared.conjunct
+    absent = [
+        w for w in conjunct.windows if w.mode == "absent" and not conjunct.atoms[w.atom].silent
+    ]
     columns = [_gaps_of(match, window) for window in absent]
     return (tuple(column[row] for column in columns) for row in range(match.length))
 

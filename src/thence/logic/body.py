@@ -355,7 +355,8 @@ class Body:
         at = self.shifted(times[shape.at], shape.later, span)
         for absent, absence in zip(pattern.absent, shape.absences, strict=True):
             self.gates.append(at)
-            self.windows.append(Window("absent", absent, _ends_within(absence, times, span), None))
+            place = _ends_within(absence, times, span)
+            self.windows.append(Window("absent", absent, place, None, silent=self.silent))
         for inner, stretch in zip(pattern.collected, shape.collections, strict=True):
             self.gates.append(at)
             place = _ends_within(stretch, times, span)

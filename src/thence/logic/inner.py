@@ -1,7 +1,8 @@
 """Patterns that are judged by themselves: each becomes a rule of its own, which no user can name.
 
-A policy chooses among all matches of a pattern, whatever stands around it; and ``periodic`` goes on
-from its own last tick. So ``(a seq b using chronicle) seq c`` is ``#m seq c`` with a hidden rule
+A policy chooses among all matches of a pattern, whatever stands around it; ``periodic`` goes on
+from its own last tick; and what is repeated is an event, or is made one. So in
+``(a seq b using chronicle) seq c`` the part in parentheses becomes ``#m``, with a hidden rule
 ``#m <- a seq b using chronicle``. What is read of the pattern outside comes through the hidden
 event's attributes: its variables under their names, ``x.n`` of an event labelled ``x`` as ``x.n``.
 """
@@ -27,13 +28,18 @@ from thence.logic.ops import (
     Moments,
     Pattern,
     Ref,
+    Repeat,
     Rule,
     Timer,
     Using,
     Where,
     While,
+    Within,
+    children,
     walk,
 )
+from thence.logic.policy import UNRESTRICTED
+from thence.logic.repetition import element_of, with_children
 from thence.logic.scope import is_own_rule, own_labels
 from thence.model.source import NOWHERE, Span
 
@@ -51,6 +57,7 @@ def with_own_rules(program: LogicProgram) -> LogicProgram:
     rules: list[Rule] = []
     for rule in program.rules:
         fresh = (f"{INNER}{rule.event} {number}" for number in count(1))
+        rule = replace(rule, body=_repeating_events(rule.body, None))
         while (found := _innermost(rule.body)) is not None:
             name = next(each for each in fresh if each not in taken)
             taken.add(name)
@@ -59,6 +66,26 @@ def with_own_rules(program: LogicProgram) -> LogicProgram:
         rules.append(rule)
     problems.raise_if_any()
     return replace(program, rules=tuple(rules)) if len(rules) > len(program.rules) else program
+
+
+def _repeating_events(pattern: Pattern, limit: int | None) -> Pattern:
+    """A pattern in which every repetition is of an event: what is more than that is judged by
+    itself. ``limit`` is how long everything around it lasts at most."""
+    match pattern:
+        case Within(_, most):
+            limit = most if limit is None else min(limit, most)
+        case Repeat(inner) if element_of(pattern) is None:
+            conditions: list[Where] = []
+            while isinstance(inner, Where):
+                conditions.append(inner)
+                inner = inner.pattern
+            inner = _repeating_events(inner, limit)
+            short = inner if limit is None else Within(inner, limit)
+            event: Pattern = Using(short, UNRESTRICTED, pattern.span)
+            for condition in reversed(conditions):
+                event = replace(condition, pattern=event)
+            return replace(pattern, pattern=event)
+    return with_children(pattern, [_repeating_events(p, limit) for p in children(pattern)])
 
 
 def _innermost(body: Pattern) -> Pattern | None:

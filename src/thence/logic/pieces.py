@@ -36,6 +36,8 @@ class Window:
     """Nodes (later, earlier) between which all of the event lies, where that is so."""
     optional: bool = False
     """Whether what is collected may be nothing."""
+    silent: bool = False
+    """Whether the window only stands beside the match."""
     last: int | None = None
     """How many count at most, where not all do."""
 

@@ -75,7 +75,7 @@ class Windows:
             atom = self.auxiliary(pattern, parts, conditions, window)
             limit, label = None, None
         index = len(self.body.atoms)
-        use = self.body.use(atom.event, label, index, atom.span)
+        use = replace(self.body.use(atom.event, label, index, atom.span), silent=window.silent)
         self.body.atoms.append(use)
         constraints = [Constraint(use.start, use.end, 0), *window.place(use.start, use.end)]
         if limit is not None:
