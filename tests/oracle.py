@@ -17,9 +17,10 @@ from oracle_patterns import (
     History,
     Interval,
     Scope,
-    bare,
+    identity,
     names_of,
     occurrences,
+    own_variables,
     the_event,
     walk_asserted,
 )
@@ -27,7 +28,7 @@ from oracle_policies import Match, merged_by, merges
 from oracle_repeats import greedy_only
 from oracle_values import canonical, order
 
-from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, variables
+from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var
 from thence.logic.ops import (
     Atom,
     Label,
@@ -36,7 +37,6 @@ from thence.logic.ops import (
     Pattern,
     Repeat,
     Rule,
-    Where,
     While,
     walk,
 )
@@ -279,21 +279,3 @@ def names_read(expr: Expr | None) -> set[str]:
         case Call(_, args):
             return set().union(*(names_read(arg) for arg in args))
     return set()
-
-
-def identity(pattern: Pattern, chosen: Pattern, inner: Scope, outer: Scope) -> tuple[Any, ...]:
-    """What tells collected events of one interval apart: the attributes of a simple event, the
-    variables of a compound one (null where the branch taken leaves one unbound)."""
-    if isinstance(bare(pattern), Atom):
-        return bare(chosen).event.values
-    names = dict.fromkeys(own_variables(pattern, outer))
-    return tuple(inner.variables.get(name) for name in names)
-
-
-def own_variables(pattern: Pattern, outer: Scope) -> Iterator[str]:
-    """The variables that a pattern binds, by arguments or by definitions, in order."""
-    for node in walk_asserted(pattern):
-        if isinstance(node, Atom):
-            yield from (term.name for _, term in node.args if isinstance(term, Var))
-        elif isinstance(node, Where):
-            yield from sorted(variables(node.condition) - outer.variables.keys())

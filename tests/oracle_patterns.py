@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 from typing import Any, NamedTuple
 
-from oracle_values import equal, evaluate, instant
+from oracle_values import equal, evaluate, instant, order
 
 from thence.logic.expr import (
     Aggregate,
@@ -55,6 +55,7 @@ from thence.logic.ops import (
     Rule,
     SemanticWindow,
     Seq,
+    Ticks,
     Timer,
     Until,
     Using,
@@ -126,6 +127,14 @@ class Chosen(Pattern):
 
 
 @dataclass(frozen=True, eq=False)
+class Nth(Pattern):
+    """The n-th tick of an occurrence, counted from 0."""
+
+    ticks: Ticks
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
 class Repeated(Pattern):
     """A repetition, and what is chosen for each time."""
 
@@ -154,6 +163,8 @@ def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
             return (left,)
         case Moments(_, parts):
             return parts
+        case Nth(ticks):
+            return (ticks.pattern,)
     return children(pattern)
 
 
@@ -199,6 +210,10 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
             for part in parts:
                 for chosen in choices(part, history):
                     yield AnyOne((chosen,))
+        case Ticks(inner, period, reach):
+            for chosen in choices(inner, history):
+                for number in range(reach // period + 1):
+                    yield Nth(replace(pattern, pattern=chosen), number)
         case _:
             for parts in product(*(choices(part, history) for part in asserted(pattern))):
                 yield with_asserted(pattern, parts)
@@ -481,6 +496,14 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
         case AnyOne((inner,)):
             at = interval(inner, scope)
             return None if at is None else Interval(at.end, at.end)
+        case Nth(ticks, number):
+            at = interval(ticks.pattern, scope)
+            if at is None:
+                return None
+            first = at.end + -at.end % ticks.period  # the first whole multiple from there on
+            time = first + number * ticks.period
+            scope.gates.append(time)
+            return Interval(time, time) if time < at.end + ticks.reach else None
         case SemanticWindow(operator, left, right, limit):
             time = semantic_window(operator, left, right, limit, scope)
             return None if time is None else Interval(time, time)
@@ -729,8 +752,52 @@ def judged(part: While, scope: Scope) -> bool:
     if window is None:
         return False
     scope.gates.append(window.end)
-    found = [(s, p, at) for s, p, at in occurrences(part.pattern, scope) if inside(at, *window)]
+    found = occurrences(part.pattern, scope)
+    if part.over:
+        found = [(s, p, at) for s, p, at in found if ends_in(at, window.end, part.reach)]
+        found = last_of(found, part, scope)
+    else:
+        found = [(s, p, at) for s, p, at in found if inside(at, *window)]
     if part.mode == "not":
         return not found
     scope.collected[part] = found
     return bool(found)
+
+
+def ends_in(at: Interval, end: int, reach: int | None) -> bool:
+    """Whether something ends up to a time, less than so long before it."""
+    return at.end <= end and (reach is None or end - reach < at.end)
+
+
+Found = tuple[Scope, Pattern, Interval]
+
+
+def last_of(found: list[Found], part: While, outer: Scope) -> list[Found]:
+    """Of what is collected, the last events by end, start and attributes; all ways to each."""
+    if part.rows is None:
+        return found
+
+    def event(one: Found) -> tuple[Any, ...]:
+        scope, chosen, at = one
+        return at.end, at.start, order(identity(part.pattern, chosen, scope, outer))
+
+    last = sorted(set(map(event, found)))[-part.rows :]
+    return [one for one in found if event(one) in last]
+
+
+def identity(pattern: Pattern, chosen: Pattern, inner: Scope, outer: Scope) -> tuple[Any, ...]:
+    """What tells collected events of one interval apart: the attributes of a simple event, the
+    variables of a compound one (null where the branch taken leaves one unbound)."""
+    if isinstance(bare(pattern), Atom):
+        return bare(chosen).event.values
+    names = dict.fromkeys(own_variables(pattern, outer))
+    return tuple(inner.variables.get(name) for name in names)
+
+
+def own_variables(pattern: Pattern, outer: Scope) -> Iterator[str]:
+    """The variables that a pattern binds, by arguments or by definitions, in order."""
+    for node in walk_asserted(pattern):
+        if isinstance(node, Atom):
+            yield from (term.name for _, term in node.args if isinstance(term, Var))
+        elif isinstance(node, Where):
+            yield from sorted(variables(node.condition) - outer.variables.keys())

@@ -248,6 +248,9 @@ class PatternWriter:
         left = self.pattern(depth)
         if self.chance(10):
             return Piece(f"other_than({left.text})")
+        if self.chance(15):
+            durations = f"{self.duration(1)}, {self.duration(1)}"
+            return left.joined(f"ticks({left.text}, {durations})")
         right = self.pattern(depth)
         both = left.joined("", right)
         if self.chance(10):

@@ -108,7 +108,12 @@ class _Objects:
                 return getattr(self.labelled[pattern.of], name)(timedelta(microseconds=duration))
             case ops.While(window, mode, inner):
                 made = thence.absent if mode == "not" else thence.collect
-                return made(lower(inner)).inside(self.labelled[window])
+                if not pattern.over:
+                    return made(lower(inner)).inside(self.labelled[window])
+                reach = None if pattern.reach is None else timedelta(microseconds=pattern.reach)
+                return thence.collect(lower(inner)).over(
+                    self.labelled[window], reach, rows=pattern.rows
+                )
             case ops.NoFact(inner):
                 return thence.absent(lower(inner))
             case ops.SemanticWindow(name, left, right, limit):
@@ -116,6 +121,9 @@ class _Objects:
                 return getattr(thence, name)(*sides, timedelta(microseconds=limit))
             case ops.Moments():
                 return self.moments(pattern)
+            case ops.Ticks(inner, period, reach):
+                durations = (timedelta(microseconds=each) for each in (period, reach))
+                return thence.ticks(lower(inner), *durations)
             case ops.Using(inner, policy):
                 words = policy_text(replace(policy, labels=()), str).split()
                 made = lower(inner)
@@ -140,7 +148,9 @@ class _Objects:
                 collected = self.pattern(pattern.collected[0])
                 return thence.moments.accumulated(parts[0], collected, parts[1])
             case "without":
-                return thence.moments.without(parts[0], self.pattern(pattern.absent[0]), parts[1])
+                unwanted, earlier = pattern.absent
+                own = [] if earlier == pattern.parts[1] else [self.pattern(earlier)]
+                return thence.moments.without(parts[0], self.pattern(unwanted), parts[1], *own)
             case "other_than":
                 return thence.moments.other_than(*absent, *self.choice(pattern.parts[0]))
             case "immediately":

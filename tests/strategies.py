@@ -162,13 +162,23 @@ class Writer(PatternWriter):
             options = [self.aggregates(Piece("", own, pieces[0].labels), body)]
         for piece, aggregates in zip(pieces, options, strict=True):
             window = self.choose(list(body.labels))
-            if self.chance(90):
+            looks = f"while {window}"
+            if self.chance(25):
+                looks = f"over {self.reach()} of {window}"
+            elif self.chance(90):
                 of, window = window, self.fresh("w")
                 body.text += f", {window}: {self.choose(TIMERS[:4])}({of}, {self.duration(3)})"
-            body.text += f", while {window}: collect {piece.text}"
+                looks = f"while {window}"
+            body.text += f", {looks}: collect {piece.text}"
             terms += [self.choose(aggregates) for _ in range(self.upto(3, 1))]
         body.text += self.policy(body)
         return self.head(self.fresh("r"), terms, body)
+
+    def reach(self) -> str:
+        """How far back ``over`` looks."""
+        rows = f"{self.upto(3, 1)} rows"
+        duration = self.duration(1)
+        return self.choose([duration, rows, f"{rows} in {duration}"])
 
     def repeating(self) -> str:
         """A sequence with a repetition in it, aggregates over it, and perhaps a policy."""

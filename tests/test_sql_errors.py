@@ -80,17 +80,22 @@ EVENT_CLAUSE = [
     ("x and not y", "not y", "an absence needs the time", "SEQ(a, NOT c, b)"),
     ("NOT(y, SEQ(x, x))", "NOT(y, SEQ(x, x))", "an absence needs the time", "BETWEEN(a, b)"),
     ("(x, y)", "(x, y)", "a comma does not join events", "AND(a, b)"),
-    ("ANY(2, x, y)", "ANY", "ANY is not part of event SQL", "use it in a rule"),
+    ("ANY(x, y)", "ANY(x, y)", "ANY needs to know how many", "ANY(2, a, b, c)"),
+    ("ANY(3, x, y)", "3", "ANY 3 of 2 events is not possible", "from 1 to 2"),
+    ("APERIODIC(x, y)", "APERIODIC(x, y)", "takes three events, and 2 are", "(a, b, c)"),
+    ("THEN(x)", "THEN(x)", "THEN takes two events or more, and 1 is given", "THEN(a, b)"),
+    ("THEN(x, y, '1 s')", "'1 s'", "THEN takes no duration", "in WHERE"),
+    ("PERIODIC*(x, y)", "PERIODIC*(x, y)", "needs a duration", "PERIODIC*(a, '10 s', b)"),
+    ("SEQ(x, y) USING chronic", "chronic", "there is no policy 'chronic'", "chronicle"),
+    ("SEQ(x, y) USING first(z)", "first(z)", "no alias 'z' in FROM", "stream z"),
+    ("NOTFOLLOWS(x, y, '1 s') USING last(y)", "last(y)", "does not occur in every match",
+     "always occurs"),
+    ("SEQ(x, y) USING last WITHIN 1 s USING first", "first", "USING is said twice", "in one"),
     ("BOTH(NOTFOLLOWS(x, y, '1 s'), y, '1 s')", "y", "cannot be absent as well", "FROM b y y2"),
     ("x", "y", "EVENT says nothing about it", "BETWEEN(a, b)"),
 ]  # fmt: skip
 
 CLAUSES = [
-    ("SELECT AVG(temp) FROM t [RANGE BY '5 min', SLIDE BY '1 min'] WHERE k = 1", "[",
-     "sliding windows", "EVENT BETWEEN(a, b)"),
-    ("SELECT temp FROM t GROUP BY k", "GROUP", "GROUP BY is not part of event SQL", None),
-    ("SELECT temp FROM t WHERE k > 1 GROUP BY k", "GROUP", "GROUP BY is not part of", None),
-    ("SELECT temp FROM t HAVING temp > 1", "HAVING", "HAVING is not part of event SQL", None),
     ("SELECT temp FROM t LEFT JOIN a ON t.k = a.k", "LEFT", "JOIN is not part of", "in EVENT how"),
     ("SELECT temp FROM t UNION SELECT n FROM a", "UNION", "UNION is not part of", "with one name"),
     ("SELECT temp FROM t ORDER BY k", "ORDER", "ORDER BY is not part of", "sorted by their start"),
@@ -126,7 +131,43 @@ CLAUSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "where", "message", "hint"), [*NAMES, *CLAUSES])
+WINDOWS = [
+    ("SELECT AVG(temp) FROM t x [RANGE BY '5 min']", "[", "before the alias", "] alias"),
+    ("SELECT AVG(temp) FROM t GROUP BY k", "k", "GROUP BY goes with a window", "[RANGE BY"),
+    ("SELECT x.n FROM a x, b y EVENT SEQ(x, y) GROUP BY k", "k", "GROUP BY goes with a window",
+     "with EVENT"),
+    ("SELECT temp FROM t HAVING temp > 1", "temp > 1", "HAVING goes with a window", "[RANGE BY"),
+    ("SELECT AVG(temp) FROM t [SLIDE BY 1 s]", "[SLIDE BY 1 s]", "needs its length", "RANGE BY"),
+    ("SELECT AVG(temp) FROM t [RANGE BY '-1 s']", "'-1 s'", "must be more than nothing", None),
+    ("SELECT AVG(temp) FROM t [RANGE BY 5]", "5", "5 has no unit of time", "5 s"),
+    ("SELECT AVG(temp) FROM t [ROWS 0]", "0", "no rows are nothing", "1 or more"),
+    ("SELECT AVG(temp) FROM t [RANGE 5 s RANGE 6 s]", "[RANGE 5 s RANGE 6 s]", "RANGE twice", "["),
+    ("SELECT AVG(temp) FROM t [RANGE 1 day SLIDE 1 ms]", "[RANGE 1 day SLIDE 1 ms]",
+     "in 86,400,000 windows", "slide by more"),
+    ("SELECT AVG(temp) FROM t [5 s], a", "[5 s]", "over one stream", "EVENT BOTH"),
+    ("SELECT AVG(x.temp) FROM t [5 s] x y", "[5 s]", "under one alias", "EVENT BOTH"),
+    ("SELECT AVG(temp) FROM t [5 s] WITHIN 1 s", "[5 s]", "no EVENT, WITHIN or USING", "FROM ("),
+    ("SELECT k FROM t [5 s] GROUP BY k", "[5 s]", "aggregates nothing", "COUNT(*)"),
+    ("SELECT * FROM t [5 s]", "*", "not all columns", "AVG(price)"),
+    ("SELECT k, AVG(temp) FROM t [5 s]", "k", "'k' is neither in GROUP BY nor", "GROUP BY k"),
+    ("SELECT k, COUNT(*), x.temp FROM t [5 s] x GROUP BY k", "x.temp", "'temp' is neither",
+     "GROUP BY k, temp"),
+    ("SELECT x.start, COUNT(*) FROM t [5 s] x", "x.start", "'start' is neither", "MAX(start)"),
+    ("SELECT kk, COUNT(*) FROM t [5 s] GROUP BY k", "kk", "no alias has a column 'kk'", "'k'"),
+    ("SELECT k, COUNT(*) FROM t [5 s] GROUP BY kk", "kk", "no column 'kk' to group by", "'k'"),
+    ("SELECT k, COUNT(*) FROM t [5 s] x GROUP BY y.k", "y", "no alias 'y' in FROM", "stream y"),
+    ("SELECT COUNT(*) FROM t [5 s] WHERE COUNT(*) > 1", "COUNT", "WHERE looks at one", "HAVING"),
+    ("SELECT k, COUNT(*) FROM t [5 s] GROUP BY k HAVING k > 1", "k > 1", "there is none in it",
+     "into WHERE"),
+    ("SELECT k, COUNT(*) FROM t [5 s] GROUP BY k HAVING MAX(temp) > temp", "temp",
+     "'temp' is neither in GROUP BY", "GROUP BY k, temp"),
+    ("SELECT AVG(MAX(temp)) FROM t [5 s]", "MAX", "MAX is an aggregate", "over this one"),
+    ("SELECT COUNT(*) FROM t [5 s] GROUP BY k WHERE k > 1", "WHERE", "WHERE comes before GROUP BY",
+     "SELECT … FROM"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "where", "message", "hint"), [*NAMES, *CLAUSES, *WINDOWS])
 def test_what_a_query_is_refused_for(text: str, where: str, message: str, hint: str | None) -> None:
     check(f"CREATE EVENT r AS {text};", where, message, hint)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 
 from hosts import rows_of
 from hypothesis import assume, event, given
@@ -20,7 +20,8 @@ STREAMS = ("a", "b")
 END = 1_000
 OPERATORS = (
     "follows", "precedes", "both", "and", "seq", "during", "or", "anyone",
-    "notseq", "notfollows", "notprecedes", "between",
+    "notseq", "notfollows", "notprecedes", "between", "then", "prior", "relative", "simultaneous",
+    "immediately", "other_than", "aperiodic", "without", "periodic*", "any",
 )  # fmt: skip
 
 
@@ -32,6 +33,8 @@ class Clause:
     parts: tuple[Clause, ...] = ()
     absent: Clause | None = None
     limit: int = 0
+    earlier: Clause | None = None
+    """What closes the time of WITHOUT, with every alternative of it."""
 
     def text(self) -> str:
         shown = [part.text() for part in self.parts]
@@ -41,8 +44,13 @@ class Clause:
             assert self.absent is not None
             return f"SEQ({shown[0]}, NOT {self.absent.text()}, {shown[1]})"
         if self.absent is not None and self.operator != "between":
-            shown.append(self.absent.text())
-        if self.limit:
+            place = {"other_than": 0, "without": 1}.get(self.operator, len(shown))
+            shown.insert(place, self.absent.text())
+        if self.operator == "any":
+            shown.insert(0, str(self.limit))
+        elif self.operator == "periodic*":
+            shown.insert(1, f"'{self.limit} us'")
+        elif self.limit:
             shown.append(f"'{self.limit} us'")
         return f"{self.operator.upper()}({', '.join(shown)})"
 
@@ -61,9 +69,16 @@ class Clause:
         inside = [part.alternatives() for part in self.parts]
         if self.operator in ("anyone", "or"):
             return [replace(self, parts=(one,)) for part in inside for one in part]
+        if self.operator == "any":
+            chosen = [row for few in combinations(inside, self.limit) for row in product(*few)]
+            return [replace(self, parts=row) for row in chosen]
         # Whichever alternative occurs next closes a window.
         absent = self.parts[1] if self.operator == "between" else self.absent
-        return [replace(self, parts=chosen, absent=absent) for chosen in product(*inside)]
+        earlier = self.parts[1] if self.operator == "without" else None
+        return [
+            replace(self, parts=chosen, absent=absent, earlier=earlier)
+            for chosen in product(*inside)
+        ]
 
     def all_aliases(self) -> set[str]:
         """The aliases that occur, or that must be absent somewhere."""
@@ -133,6 +148,51 @@ def interval(
                 clause.absent, env, events, lambda s, e: ends[0] - limit <= e < ends[0]
             )
             return None if missed else (ends[0], ends[0])
+    time = max(ends)
+    return (time, time) if _moment(clause, env, events, found) else None
+
+
+def _moment(
+    clause: Clause,
+    env: Mapping[str, Event],
+    events: Sequence[Event],
+    found: Sequence[tuple[int, int]],
+) -> bool:
+    """Whether the ends of its parts lie as an operator over moments says."""
+    ends = [end for _, end in found]
+    first, last = ends[0], ends[-1]
+
+    def absent(wanted: Clause | None, after: int, before: int, others: Mapping[str, Event]) -> bool:
+        return not _occurs(wanted, others, events, lambda s, e: after <= e <= before)
+
+    match clause.operator:
+        case "then":
+            return all(a <= b for a, b in pairwise(ends))
+        case "prior":
+            return all(a < b for a, b in pairwise(ends))
+        case "relative":
+            return all(a[1] < b[0] for a, b in pairwise(found))
+        case "simultaneous":
+            return first == last == min(ends) == max(ends)
+        case "any":
+            return True
+        case "periodic*":
+            return first + clause.limit <= last
+        case "immediately":
+            if clause.absent is None:
+                return first < last and not any(first < e < last for _, _, _, e in events)
+            return first < last and absent(clause.absent, first + 1, last - 1, env)
+        case "other_than":
+            return absent(clause.absent, last, last, env)
+        case "aperiodic":
+            return first <= last and absent(clause.absent, first, last - 1, env)
+        case "without":
+            opening = {name: env[name] for name in clause.parts[0].aliases()}
+            return (
+                first <= last
+                and absent(clause.absent, first, last, env)
+                and absent(clause.earlier, first, last - 1, opening)
+            )
     raise AssertionError(clause)
 
 
@@ -182,11 +242,17 @@ def clauses(draw: st.DrawFn, used: list[str], place: list[str], depth: int = 2) 
     limit = draw(st.integers(1, 6))
     if operator in ("notfollows", "notprecedes"):
         return Clause(operator, (inner(place),), inner([]), limit)
-    if operator == "notseq":
-        return Clause(operator, (inner(place), inner(place)), inner([]))
-    two = operator in ("during", "between")
+    if operator == "other_than":
+        return Clause(operator, (inner(place),), inner([]))
+    if operator in ("notseq", "aperiodic", "without", "immediately"):
+        every = operator == "immediately" and draw(st.booleans())
+        return Clause(operator, (inner(place), inner(place)), None if every else inner([]))
+    if operator == "any":
+        parts = tuple(inner(place) for _ in range(draw(st.integers(1, 3))))
+        return Clause(operator, parts, None, draw(st.integers(1, len(parts))))
+    two = operator in ("during", "between", "periodic*")
     parts = tuple(inner(place) for _ in range(2 if two else draw(st.integers(2, 3))))
-    timed = operator in ("follows", "precedes", "both")
+    timed = operator in ("follows", "precedes", "both", "periodic*")
     return Clause(operator, parts, None, limit if timed else 0)
 
 

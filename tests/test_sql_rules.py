@@ -157,7 +157,10 @@ def test_a_condition_tells_events_apart_only_where_time_does_not(clause: str, sa
 
 
 def test_words_of_sql_are_free_in_rules() -> None:
-    for word in ("create", "select", "from", "with", "by", "partition", "group", "having", "join"):
+    for word in (
+        "create", "select", "from", "with", "by", "partition", "group", "having", "join", "using",
+        "range", "slide", "rows", "now", "over", "of",
+    ):  # fmt: skip
         text = f"event {word}({word} int); r({word}) <- l: {word}({word}) where l.{word} > 1;"
         assert thence.compile(text).derived[0].names == (word,)
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         precedes,
         sequence,
         table,
+        ticks,
         var,
     )
     from thence.program import Program, build, check, compile, load
@@ -101,6 +102,7 @@ __all__ = [
     "precedes",
     "sequence",
     "table",
+    "ticks",
     "var",
 ]
 
@@ -108,7 +110,7 @@ __all__ = [
 _PYTHON = (
     "Attribute", "Definition", "Event", "Pattern", "Table", "Value", "absent", "all_of", "any_of",
     "anyone", "at", "both", "collect", "derived", "event", "fn", "follows", "moments",
-    "notfollows", "notprecedes", "precedes", "sequence", "table", "var",
+    "notfollows", "notprecedes", "precedes", "sequence", "table", "ticks", "var",
 )  # fmt: skip
 
 # These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.

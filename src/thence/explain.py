@@ -127,7 +127,7 @@ def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[s
     use = conjunct.atoms[window.atom]
     if window.mode == "previous":
         return
-    word = window.mode
+    word = window.mode if window.last is None else f"{window.mode} the last {window.last}"
     kept = _use(compiled, conjunct, window.atom)
     yield f"    {word}: {_event(use.event)}   -- {kept}"
     for name, expr in window.links:

@@ -13,13 +13,13 @@ from thence.engine import ranges
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
-from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
+from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage, without_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
-from thence.engine.rows import concat, take
+from thence.engine.rows import concat, take, unique_by
 from thence.engine.sliding import identified, sliding
 from thence.engine.windows import WindowSearch
-from thence.logic.conjunct import WindowUse
+from thence.logic.conjunct import WindowUse, is_inner
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
 
@@ -91,7 +91,7 @@ def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[list[_Part], i
     weights = np.zeros(count, dtype=np.int64)
     for part in parts:
         for window in part.windows:
-            candidates = WindowSearch(part.match, window).candidates
+            candidates = _search(part.match, window).candidates
             np.add.at(weights, part.groups, candidates.last - candidates.first)
     total = np.cumsum(weights)
     low = 0
@@ -155,15 +155,45 @@ def _pairs(match: Match) -> tuple[Mask, list[Collection]]:
     for window in match.prepared.conjunct.windows:
         if window.mode != "collect":
             continue
-        pairs = list(WindowSearch(match, window).found()) if len(match.rels[window.atom]) else []
+        pairs = list(_search(match, window).found()) if len(match.rels[window.atom]) else []
         rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
         members = np.concatenate([members for _, members in pairs]) if pairs else none
+        if window.last is not None and len(rows):
+            kept = _last(match, window, rows, members, window.last)
+            rows, members = rows[kept], members[kept]
         found.append(Collection(window, rows, members))
         if not window.optional:
             here = np.zeros(match.length, dtype=np.bool_)
             here[rows] = True
             filled &= here
     return filled, found
+
+
+def _search(match: Match, window: WindowUse) -> WindowSearch:
+    """The search for what a window collects. Where the last events are a range of an index, no
+    others are looked at."""
+    search = WindowSearch(match, window)
+    rel, use = match.rels[window.atom], match.prepared.uses[window.atom]
+    if window.last is not None and search.exact and use.end in search.candidates.exact:
+        own = without_lineage(rel)
+        if not is_inner(use.event) and unique_by(own, own.columns, start=True, end=True):
+            search.candidates = search.candidates.latest(window.last)
+    return search
+
+
+def _last(match: Match, window: WindowUse, rows: Index, members: Index, most: int) -> Index:
+    """Of what a window holds for each row, the last so many events: by end, start, attributes."""
+    rel = identified(match, window.atom)
+    ranks = collection_order([rel])[members]
+    order = np.lexsort((ranks, rel.end[members], rows))
+    # An event that is there in several ways is one event: count where a new one begins.
+    sorted_rows, sorted_ranks = rows[order], ranks[order]
+    fresh = np.ones(len(order), dtype=np.bool_)
+    fresh[1:] = (sorted_rows[1:] != sorted_rows[:-1]) | (sorted_ranks[1:] != sorted_ranks[:-1])
+    number = np.cumsum(fresh)
+    ends = np.flatnonzero(np.append(sorted_rows[1:] != sorted_rows[:-1], True))
+    total = np.repeat(number[ends], np.diff(np.append(-1, ends)))
+    return np.sort(order[total - number < most])
 
 
 def _kept(collections: Sequence[Collection], rows: Mask) -> list[Collection]:

@@ -24,6 +24,7 @@ from thence.engine.project import projected
 from thence.engine.repeat import with_repetitions
 from thence.engine.rows import concat, distinct, take
 from thence.engine.search import holds
+from thence.engine.ticks import ticked
 from thence.engine.windows import without
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
@@ -105,6 +106,7 @@ def _matches(
         match = join(prepared, rels, limits, keep_all=keep_all or policy.chooses)
         if match is None:
             continue
+        match = ticked(match, horizon.before if only_judged else None, horizon.now)
         match = _judged(match, horizon, only_judged)
         for window in prepared.conjunct.windows:
             if window.mode == "absent":

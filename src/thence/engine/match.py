@@ -13,7 +13,7 @@ from thence.engine.arrays import Index
 from thence.engine.chains import Chains, chains_of
 from thence.engine.prepared import Prepared
 from thence.engine.rows import is_points
-from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted
+from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted, Tick
 from thence.logic.expr import Expr, Folded
 from thence.model.events import Events
 
@@ -60,6 +60,12 @@ class Match:
     def take(self, chosen: Index) -> Match:
         """Some of the rows."""
         return Match(self.prepared, self.rels, len(chosen), {}, self, chosen)
+
+    def ticking(self, chosen: Index, tick: int, times: Index) -> Match:
+        """For each chosen row of this match, the same with a tick at some time."""
+        found = self.take(chosen)
+        found._times[tick] = times
+        return found
 
     def chained(self, chosen: Index | None, atom: int, chains: Chains) -> Match:
         """The chosen rows (all of them, if none are said), each with its repetitions of an atom."""
@@ -114,6 +120,9 @@ class Match:
                 return np.minimum.reduce([self.time(part) for part in parts])  # type: ignore[no-any-return]
             case Extreme("latest", parts):
                 return np.maximum.reduce([self.time(part) for part in parts])  # type: ignore[no-any-return]
+            case Tick():
+                assert self._parent is not None and self._chosen is not None
+                return self._parent.time(node)[self._chosen]
         assert node == EPOCH
         return np.zeros(self.length, dtype=np.int64)
 

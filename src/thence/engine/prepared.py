@@ -15,6 +15,7 @@ from thence.logic.conjunct import (
     Extreme,
     NodeTime,
     Shifted,
+    Tick,
     WindowUse,
 )
 from thence.logic.expr import Aggregate, Expr, read_by
@@ -35,6 +36,10 @@ class Reads:
 NOTHING = Reads(frozenset(), frozenset())
 
 
+TICK = -1
+"""Stands among the atoms that something needs where it needs a tick: those come after the join."""
+
+
 class Prepared:
     """A conjunct with its predicates and constraints sorted by what they need."""
 
@@ -46,7 +51,7 @@ class Prepared:
         self.cross: list[tuple[Expr, frozenset[int]]] = []
         for predicate in conjunct.predicates:
             atoms = self.atoms_of(self.reads(predicate))
-            if len(atoms) == 1:
+            if len(atoms) == 1 and TICK not in atoms:
                 self.local.setdefault(next(iter(atoms)), []).append(predicate)
             else:
                 self.cross.append((predicate, atoms))
@@ -101,6 +106,8 @@ class Prepared:
                 return frozenset((atom,))
             case Extreme(_, parts):
                 return frozenset(atom for part in parts for atom in self.node_atoms(part))
+            case Tick():
+                return frozenset((TICK,))
         return frozenset()
 
     def reads(self, expr: Expr | Aggregate | None) -> Reads:
@@ -124,6 +131,8 @@ class Prepared:
             definition = self.conjunct.nodes[node]
             if isinstance(definition, Extreme):
                 stack += definition.nodes
+            elif isinstance(definition, Tick):
+                stack.append(definition.node)
         return Reads(frozenset(), frozenset(found))
 
     def atoms_of(self, reads: Reads) -> frozenset[int]:
@@ -132,6 +141,24 @@ class Prepared:
         for node in reads.nodes:
             atoms |= self.node_atoms(node)
         return frozenset(atoms)
+
+    @cached_property
+    def ticks(self) -> tuple[int, ...]:
+        """The nodes that are ticks."""
+        nodes = enumerate(self.conjunct.nodes)
+        return tuple(number for number, node in nodes if isinstance(node, Tick))
+
+    @cached_property
+    def after_ticks(self) -> tuple[tuple[Constraint, ...], tuple[Expr, ...]]:
+        """The constraints and predicates that read a tick."""
+        return (
+            tuple(
+                c
+                for c in self.constraints
+                if TICK in self.node_atoms(c.later) | self.node_atoms(c.earlier)
+            ),
+            tuple(predicate for predicate, atoms in self.cross if TICK in atoms),
+        )
 
     def window_reads(self, window: WindowUse) -> Reads:
         """What a window reads, of the match and of its own atom."""

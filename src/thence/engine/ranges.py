@@ -76,6 +76,20 @@ class TimeIndex:
         """The rows at the given positions of the sorted order."""
         return positions if self._order is None else self._order[positions]
 
+    def latest(self, first: Index, last: Index, most: int) -> Index:
+        """Where ranges begin that hold the last rows of given ones: so many, and others besides
+        that have the time of the earliest of them.
+
+        >>> index = TimeIndex(np.array([1, 2, 2, 3]), None, 1)
+        >>> index.latest(np.array([0]), np.array([4]), 2)
+        array([1])
+        """
+        begins = np.maximum(first, last - most)
+        some = np.flatnonzero(begins < last)
+        ties = np.searchsorted(self._sorted, self._sorted[begins[some]], "left")
+        begins[some] = np.maximum(ties, first[some])
+        return begins
+
     def find(
         self, codes: Codes | None, low: Times | int | None, high: Times | int | None, count: int = 0
     ) -> tuple[Index, Index]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,10 @@ class Candidates:
         """Chunks of (row of the match, row of the relation)."""
         for probes, positions in expand(self.first, self.last):
             yield probes, self.index.at(positions)
+
+    def latest(self, most: int) -> Candidates:
+        """The same with ranges that hold the last so many rows, and those tied with them."""
+        return replace(self, first=self.index.latest(self.first, self.last, most))
 
 
 def search(

@@ -32,7 +32,7 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Eve
     match = matches[0]
     conjunct = match.prepared.conjunct
     windows = [w for w in conjunct.windows if w.mode == "collect"]
-    alone = len(matches) == 1 and len(windows) == 1
+    alone = len(matches) == 1 and len(windows) == 1 and windows[0].last is None
     if not alone or not all(_is_total(match, windows[0].atom, t) for t in conjunct.terms):
         return None
     rel = match.rels[windows[0].atom]

@@ -14,7 +14,7 @@ from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
 from thence.engine.keys import combine, join_codes
 from thence.engine.match import Match
-from thence.engine.prepared import Prepared
+from thence.engine.prepared import TICK, Prepared
 from thence.engine.rows import is_points
 from thence.engine.search import Candidates, Key, holds, search, unsettled
 from thence.logic.bounds import Constraint
@@ -94,7 +94,7 @@ class WindowSearch:
 
 def _match_nodes(prepared: Prepared) -> list[int]:
     """All nodes that have a time once the positive atoms are bound."""
-    positive = frozenset(prepared.conjunct.positive)
+    positive = frozenset((*prepared.conjunct.positive, TICK))
     return [
         node
         for node in range(1, len(prepared.conjunct.nodes))

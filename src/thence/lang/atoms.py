@@ -13,11 +13,12 @@ from thence.lang.values import Values
 from thence.lang.words import (
     FUNCTIONS,
     MOMENT_OPERATORS,
+    MOST_TICKS,
     PATTERN_OPERATORS,
     WINDOW_OPERATORS,
 )
 from thence.logic.expr import Const, Expr
-from thence.logic.ops import AnyOne, Atom, Pattern, SemanticWindow
+from thence.logic.ops import AnyOne, Atom, Pattern, SemanticWindow, Ticks
 from thence.model.source import Span
 from thence.model.time import parse_duration
 from thence.model.types import DURATION, STRING
@@ -55,6 +56,8 @@ class Atoms:
         if name in MOMENT_OPERATORS:
             calls = MomentCalls(self._scope.events, self._report, self._pattern, self._duration)
             return calls.apply(node, name)
+        if name == "ticks":
+            return self._ticks(node)
         if name in TIMERS:
             return self._timer(node, name)
         return self._unknown(node, name)
@@ -173,6 +176,28 @@ class Atoms:
             duration,
             s.span_of(node),
         )
+
+    def _ticks(self, node: s.Apply) -> Pattern:
+        if len(node.args) != 3:
+            self._report.error(
+                s.span_of(node),
+                "ticks takes an event and two durations",
+                "write ticks(a, 1 min, 10 min): every full minute in the ten minutes after an a",
+            )
+            return Atom("")
+        event, every, reach = node.args
+        period, length = self._duration(every), self._duration(reach)
+        for duration, micros in ((every, period), (reach, length)):
+            if micros <= 0:
+                self._report.error(s.span_of(duration), "this duration must be more than nothing")
+                return Atom("")
+        if length // period > MOST_TICKS:
+            self._report.error(
+                s.span_of(node),
+                f"these are {length // period:,} ticks for each event",
+                f"there may be {MOST_TICKS:,} at most; make the period longer",
+            )
+        return Ticks(self._pattern(event), period, length, s.span_of(node))
 
     def _timer(self, node: s.Apply, name: str) -> Pattern:
         if len(node.args) != 2:

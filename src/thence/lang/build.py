@@ -17,6 +17,8 @@ from thence.lang.sql.build import BuildSql
 from thence.lang.tokens import (
     duration_of,
     end_of,
+    positive_duration,
+    positive_number,
     start_of,
     string_value,
     timestamp_of,
@@ -149,19 +151,7 @@ class Build(BuildSql):
 
     def while_item(self, parts: Parts) -> s.WhileItem:
         word, window, mode, target = parts
-        if isinstance(target, (s.WithinSuffix, s.WhereSuffix)):
-            raise SyntaxProblem(
-                s.span_of(target),
-                f"`while … {mode.lower()}` takes one event",
-                "put parentheses around an event with its conditions: "
-                f"while {window}: {mode.lower()} (… where …)",
-            )
-        if isinstance(target, s.Chain):
-            raise SyntaxProblem(
-                s.span_of(target),
-                f"`while … {mode.lower()}` takes one event",
-                f"put parentheses around a pattern: while {window}: {mode.lower()} (a seq b)",
-            )
+        _one_event(f"while {window}: {mode.lower()}", f"while … {mode.lower()}", target)
         return s.WhileItem(
             unquoted(window),
             start_of(window),
@@ -171,6 +161,30 @@ class Build(BuildSql):
             start_of(word),
             target.end,
             target.depth + 1,
+        )
+
+    def over_item(self, parts: Parts) -> s.WhileItem:
+        word, (reach, rows), _, window, _, target = parts
+        _one_event(f"over … of {window}: collect", "over … collect", target)
+        return s.WhileItem(
+            unquoted(window),
+            start_of(window),
+            end_of(window),
+            "collect",
+            target,
+            start_of(word),
+            target.end,
+            target.depth + 1,
+            reach,
+            rows,
+        )
+
+    def over_reach(self, parts: Parts) -> tuple[int | None, int | None]:
+        durations = [part for part in parts if part.type == "DURATION"]
+        numbers = [part for part in parts if part.type == "INT"]
+        return (
+            positive_duration(durations[0]) if durations else None,
+            positive_number(numbers[0]) if numbers else None,
         )
 
     def within(self, parts: Parts) -> s.WithinSuffix:
@@ -381,6 +395,17 @@ class Build(BuildSql):
 
     def null(self, parts: Parts) -> s.Literal_:
         return s.Literal_(None, NULL, start_of(parts[0]), end_of(parts[0]))
+
+
+def _one_event(written: str, shown: str, target: s.Node) -> None:
+    """Refuse to look for more than an event in a window, unless it stands in parentheses."""
+    if isinstance(target, (s.WithinSuffix, s.WhereSuffix)):
+        hint = f"put parentheses around an event with its conditions: {written} (… where …)"
+    elif isinstance(target, s.Chain):
+        hint = f"put parentheses around a pattern: {written} (a seq b)"
+    else:
+        return
+    raise SyntaxProblem(s.span_of(target), f"`{shown}` takes one event", hint)
 
 
 _SPELLINGS = {"==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}

@@ -17,7 +17,8 @@ _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 _AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
 # Words of event SQL are names wherever no query stands.
-_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE"}
+_NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE", "OF", "ROWS"}
+_NAMES |= {"_GROUP", "_HAVING", "RANGE", "SLIDE", "NOW"}
 _BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {
     "primitive": "the declaration `primitive`",
@@ -154,15 +155,23 @@ def _other_sql(place: _Place) -> SyntaxProblem | None:
     if place.kind == "LSQB" and previous.type in ("NAME", "RPAR"):
         return SyntaxProblem(
             place.span,
-            "sliding windows (`[RANGE BY …]`) are not part of event SQL in this version",
-            "a window that an event opens: EVENT FOLLOWS(a, b, '1 min'), EVENT BETWEEN(a, b)",
+            "a window stands behind its stream, before the alias",
+            "write FROM stream [RANGE BY '5 min' SLIDE BY '1 min'] alias",
         )
-    early = {"_EVENT": "EVENT", "_PARTITION": "PARTITION BY"}.get(place.kind)
-    if early is not None and any(t.type in ("_WHERE", "_WITHIN") for t in place.before):
+    early = {
+        "_EVENT": "EVENT", "_PARTITION": "PARTITION BY", "_WHERE": "WHERE", "_WITHIN": "WITHIN",
+        "_USING": "USING", "_GROUP": "GROUP BY",
+    }.get(place.kind)  # fmt: skip
+    late = {
+        "_WHERE": "WHERE and WITHIN", "_WITHIN": "WHERE and WITHIN", "_GROUP": "GROUP BY",
+        "_HAVING": "HAVING",
+    }  # fmt: skip
+    before = [late[token.type] for token in place.before if token.type in late]
+    if early is not None and before:
         return SyntaxProblem(
             place.span,
-            f"{early} comes before WHERE and WITHIN",
-            "write SELECT … FROM … PARTITION BY … EVENT … WHERE …",
+            f"{early} comes before {before[-1]}",
+            "write SELECT … FROM … PARTITION BY … EVENT … WHERE … GROUP BY … HAVING …",
         )
     return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from thence.lang import syntax as s
@@ -68,6 +68,8 @@ class MomentCalls:
             return self._any(node)
         span, form = s.span_of(node), _FORMS[name]
         count = len(node.args)
+        if name == "without" and count == 4:
+            form = replace(form, least=4, absent=(1, 3))
         if count < form.least or (count > form.least and not form.more):
             wanted = f"{'at least ' if form.more else ''}{_counted(form.least)}"
             self._report.error(
@@ -96,7 +98,8 @@ class MomentCalls:
 
     def _unlabelled(self, node: s.Apply, place: int) -> s.Node:
         """An argument that stands for something absent. That of ``without`` which stands for what
-        comes last as well cannot carry a label: it would be one and the same event."""
+        comes last as well cannot carry a label: it would be one and the same event. Where it must
+        carry one, a fourth argument says what must not have come earlier."""
         stack = [node.args[place]]
         while stack and place == 2 and node.name.lower() == "without":
             inner = stack.pop()
@@ -104,7 +107,8 @@ class MomentCalls:
                 self._report.error(
                     s.span_of(inner),
                     "what ends `without` is the first of its kind, and cannot carry a label",
-                    "read its attributes through variables: c(x)",
+                    "read its attributes through variables, c(x), or say what must not come "
+                    "earlier: without(a, b, l: c(x), c(x))",
                 )
                 break
             stack.extend(s.children(inner))

@@ -61,7 +61,7 @@ class Patterns:
                 if not top and item.mode == "collect":
                     self._report.error(
                         s.span_of(item),
-                        "`while … collect` cannot stand inside another pattern",
+                        f"`{_window_word(item)} … collect` cannot stand inside another pattern",
                         "give it a rule of its own and use that rule's name here",
                     )
                 patterns.append(self._while(item))
@@ -167,7 +167,14 @@ class Patterns:
                     f"give a window first: {node.window}: extend(o, 6h)",
                 ),
             )
-        return While(node.window, node.mode, self.pattern(node.target), s.span_of(node))
+        return While(
+            node.window,
+            node.mode,
+            self.pattern(node.target),
+            s.span_of(node),
+            node.reach,
+            node.rows,
+        )
 
     def _absent_fact(self, node: s.Node) -> Pattern | None:
         """``not catalogue(id, _)``: what a table does not have, if that is what a node says."""
@@ -301,6 +308,10 @@ class Patterns:
 
 
 _ROWS = frozenset({"seq", "and", "or"})
+
+
+def _window_word(item: s.WhileItem) -> str:
+    return "while" if item.reach is None and item.rows is None else "over"
 
 
 class _Condition:

@@ -165,7 +165,8 @@ class WhereSuffix(NamedTuple):
 
 
 class WhileItem(NamedTuple):
-    """``while w: not p`` or ``while w: collect p``."""
+    """``while w: not p`` or ``while w: collect p``; with ``reach`` or ``rows``, ``over … of w:
+    collect p``."""
 
     window: str
     window_start: int
@@ -175,6 +176,8 @@ class WhileItem(NamedTuple):
     start: int
     end: int
     depth: int
+    reach: int | None = None
+    rows: int | None = None
 
 
 class PolicyWord(NamedTuple):

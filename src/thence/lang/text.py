@@ -40,6 +40,7 @@ from thence.logic.ops import (
     Rule,
     SemanticWindow,
     Seq,
+    Ticks,
     Timer,
     Until,
     Using,
@@ -165,6 +166,8 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
             return f"{_operand(left, known)} {relation} {_operand(right, known)}"
         case Until(inner, closing):
             return f"{_operand(inner, known)} until {_operand(closing, known)}"
+        case While(window, mode, inner) if pattern.over:
+            return f"over {_over(pattern)} of {quoted(window)}: collect {_operand(inner, known)}"
         case While(window, mode, inner):
             return f"while {quoted(window)}: {mode} {_operand(inner, known)}"
     return _operand(pattern, known)
@@ -174,6 +177,15 @@ def _limit(micros: int) -> str:
     """A duration after ``within``, where a sign must stand in quotes."""
     text = format_duration(micros)
     return f"'{text}'" if micros < 0 else text
+
+
+def _over(pattern: While) -> str:
+    """How far ``over`` looks back."""
+    reach = None if pattern.reach is None else format_duration(pattern.reach)
+    if pattern.rows is None:
+        return str(reach)
+    rows = f"{pattern.rows} {'row' if pattern.rows == 1 else 'rows'}"
+    return rows if reach is None else f"{rows} in {reach}"
 
 
 def _has_while(pattern: Pattern) -> bool:
@@ -212,6 +224,9 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return f"{operator}({sides}, {format_duration(limit)})"
         case Moments():
             return _moments(pattern, known)
+        case Ticks(inner, period, reach):
+            durations = f"{format_duration(period)}, {format_duration(reach)}"
+            return f"ticks({_suffixed(inner, known)}, {durations})"
         case Beside(inner, other):
             return f"({_body(inner, known)} beside {_operand(other, known)})"
         case Using(inner, policy):
@@ -249,6 +264,8 @@ def _moments(pattern: Moments, known: Columns) -> str:
             parts.insert(1, _suffixed(pattern.collected[0], known))
         case "without":
             parts.insert(1, absent[0])
+            if pattern.absent[1] != pattern.parts[1]:
+                parts.append(absent[1])
         case "periodic" | "#tick":
             parts = [*parts, format_duration(pattern.limit), *absent]
         case "periodic*":

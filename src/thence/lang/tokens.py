@@ -49,6 +49,23 @@ def duration_of(token: Token) -> int:
         raise SyntaxProblem(token_span(token), str(problem)) from None
 
 
+def positive_duration(token: Token) -> int:
+    """The microseconds of a duration that is more than nothing."""
+    micros = duration_of(token)
+    if micros <= 0:
+        raise SyntaxProblem(token_span(token), "this duration must be more than nothing")
+    return micros
+
+
+def positive_number(token: Token) -> int:
+    """A number of rows, from one on."""
+    # Whatever has more digits is as good as no limit.
+    number = int(token) if len(token) <= 18 else 10**18
+    if number == 0:
+        raise SyntaxProblem(token_span(token), "no rows are nothing to look at", "write 1 or more")
+    return number
+
+
 def timestamp_of(token: Token) -> int:
     """The microseconds since 1970 of a time in quotes."""
     try:

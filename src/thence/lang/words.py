@@ -26,7 +26,10 @@ MOMENT_OPERATORS: frozenset[str] = (frozenset(SHAPES) - {TICK}) | {
     "relative",
     PERIODIC,
 }
-PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | MOMENT_OPERATORS | {"anyone"}
+PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | MOMENT_OPERATORS | {"anyone", "ticks"}
+MOST_TICKS = 100_000
+"""How many ticks one event may have."""
+
 AGGREGATES: frozenset[str] = frozenset(
     {"count", "sum", "avg", "min", "max", "first", "last", "list"}
 )

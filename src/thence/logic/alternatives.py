@@ -25,6 +25,7 @@ from thence.logic.ops import (
     Pattern,
     SemanticWindow,
     Seq,
+    Ticks,
     Until,
     Where,
     While,
@@ -91,7 +92,7 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 [alternatives(first), alternatives(last)],
                 lambda choice: {"first": choice[0], "last": choice[1]},
             )
-        case Label(_, inner) | Within(inner, _) | Where(inner, _):
+        case Label(_, inner) | Within(inner, _) | Where(inner, _) | Ticks(inner):
             inners = alternatives(inner)
             return _combined(pattern, [inners], lambda choice: {"pattern": choice[0]})
         case Beside(inner, other):

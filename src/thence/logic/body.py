@@ -23,6 +23,7 @@ from thence.logic.conjunct import (
     Node,
     NodeTime,
     Shifted,
+    Tick,
 )
 from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
 from thence.logic.moments import Stretch, shape_of
@@ -44,6 +45,7 @@ from thence.logic.ops import (
     Rule,
     SemanticWindow,
     Seq,
+    Ticks,
     Timer,
     Until,
     Where,
@@ -162,8 +164,8 @@ class Body:
                 return self.point(node)
             case Timer():
                 return self.timer(pattern)
-            case While(window, mode, inner, span):
-                self.while_window(window, mode, inner, span)
+            case While():
+                (self.over_window if pattern.over else self.while_window)(pattern)
                 return (), ()
             case NoFact(inner):
                 self.windows.append(Window("absent", inner, _anywhere, None))
@@ -180,6 +182,8 @@ class Body:
                 return interval
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
+            case Ticks():
+                return self.ticks(pattern)
         raise AssertionError(f"no meaning for {type(pattern).__name__}")
 
     def atom(self, pattern: Atom, label: str | None) -> int:
@@ -293,17 +297,28 @@ class Body:
         self.windows.append(Window("absent", absent, place, (closes, opens)))
         return self.sequence([first, last], span)
 
-    def while_window(
-        self, window: str, mode: Literal["not", "collect"], inner: Pattern, span: Span
-    ) -> None:
+    def while_window(self, pattern: While) -> None:
+        window, span = pattern.window, pattern.span
         opens, closes = self.ends(self.label(window, self.definition(window, span)), span)
 
         def place(start: int, end: int) -> list[Constraint]:
             return [Constraint(opens, start, -1, span), Constraint(end, closes, -1, span)]
 
         self.gates.append(closes)
-        kind: Literal["absent", "collect"] = "absent" if mode == "not" else "collect"
-        self.windows.append(Window(kind, inner, place, (closes, opens)))
+        kind: Literal["absent", "collect"] = "absent" if pattern.mode == "not" else "collect"
+        self.windows.append(Window(kind, pattern.pattern, place, (closes, opens)))
+
+    def over_window(self, pattern: While) -> None:
+        """What ends up to the end of an event, so long before it at most."""
+        window, span, reach = pattern.window, pattern.span, pattern.reach
+        _, closes = self.ends(self.label(window, self.definition(window, span)), span)
+
+        def place(_start: int, end: int) -> list[Constraint]:
+            after = [] if reach is None else [Constraint(closes, end, reach - 1, span)]
+            return [Constraint(end, closes, 0, span), *after]
+
+        self.gates.append(closes)
+        self.windows.append(Window("collect", pattern.pattern, place, None, last=pattern.rows))
 
     def semantic_window(self, pattern: SemanticWindow) -> Interval:
         span, limit = pattern.span, pattern.limit
@@ -347,6 +362,15 @@ class Body:
             place = _ends_within(stretch, times, span)
             self.windows.append(Window("collect", inner, place, None, optional=True))
         return self.point(at)
+
+    def ticks(self, pattern: Ticks) -> Interval:
+        span = pattern.span
+        _, end = self.ends(self.visit(pattern.pattern), span)
+        tick = self.node(Tick(end, pattern.period, len(self.nodes)), span)
+        self.constraints.append(Constraint(end, tick, 0, span))
+        self.constraints.append(Constraint(tick, end, pattern.reach - 1, span))
+        self.gates.append(tick)
+        return self.point(tick)
 
     # -- names
 

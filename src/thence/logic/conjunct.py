@@ -76,6 +76,18 @@ class Extreme(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Tick(Node):
+    """A whole multiple of a period, at or after another node; every one that the bounds allow.
+
+    ``number`` keeps two of them apart.
+    """
+
+    node: int
+    period: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class AtomUse:
     """One event atom: its type, the label it has in the rule, and its two nodes.
 
@@ -127,7 +139,8 @@ class WindowUse:
     ``constraints`` place the atom's nodes relative to the match's; ``bounds`` is their closure
     together with the match's own. ``links`` are columns of the atom that equal expressions over
     the match, ``predicates`` whatever else must hold. A window ``previous`` holds what the one of a
-    repetition does: its atom stands for the repetition before.
+    repetition does: its atom stands for the repetition before. Where ``last`` is a number, so many
+    count at most: those that come last by (end, start, attributes).
     """
 
     atom: int
@@ -139,6 +152,7 @@ class WindowUse:
     repetition: Repetition | None = None
     optional: bool = False
     """Whether a match needs none of what is collected."""
+    last: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +238,8 @@ def name_of_node(conjunct: Conjunct, node: int) -> str:
             return f"{name_of_node(conjunct, of)} {sign} {format_duration(abs(by))}"
         case Extreme(which, nodes):
             return f"{which}({', '.join(name_of_node(conjunct, n) for n in nodes)})"
+        case Tick(of, period):
+            return f"tick({name_of_node(conjunct, of)}, {format_duration(period)})"
     return "epoch"
 
 

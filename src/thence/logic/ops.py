@@ -186,14 +186,25 @@ class While(Pattern):
     """``while w: not p`` and ``while w: collect p``, a part of a conjunction.
 
     It adds nothing to the interval. ``p`` counts if ``w.start < p.start`` and ``p.end < w.end``.
-    Variables and labels that stand only inside ``not`` are local to it; those inside ``collect``
-    can be read by the head's aggregates. With ``collect``, a match needs at least one ``p``.
+    ``over d of w: collect p`` has a ``reach``, and looks at ends only: ``p`` counts if
+    ``w.end - reach < p.end <= w.end``. ``over n rows of w: collect p`` has ``rows``: of the ``p``
+    with ``p.end <= w.end``, inside the reach if there is one, the last so many count, in the order
+    of (end, start, attributes). Variables and labels that stand only inside ``not`` are local to
+    it; those inside ``collect`` can be read by the head's aggregates. With ``collect``, a match
+    needs at least one ``p``.
     """
 
     window: str
     mode: Literal["not", "collect"]
     pattern: Pattern
     span: Span = _span()
+    reach: int | None = None
+    rows: int | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it is about what ends up to the end of ``window``, not about what lies in it."""
+        return self.reach is not None or self.rows is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +276,17 @@ class AnyOne(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Ticks(Pattern):
+    """``ticks(p, d, r)``: a point event at each whole multiple ``t`` of ``period`` since 1970 with
+    ``e <= t < e + reach``, ``e`` being the end of ``p``."""
+
+    pattern: Pattern
+    period: int
+    reach: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Using(Pattern):
     """``(p using chronicle)``: of the occurrences of ``p`` by itself, those that a policy chooses,
     whatever stands around it."""
@@ -330,7 +352,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (left, right)
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
             return (inner,)
-        case Repeat(inner) | NoFact(inner) | Using(inner):
+        case Repeat(inner) | NoFact(inner) | Using(inner) | Ticks(inner):
             return (inner,)
         case Beside(inner, other):
             return (inner, other)

@@ -38,6 +38,8 @@ class Window:
     """Whether what is collected may be nothing."""
     silent: bool = False
     """Whether the window only stands beside the match."""
+    last: int | None = None
+    """How many count at most, where not all do."""
 
 
 @dataclass(slots=True)

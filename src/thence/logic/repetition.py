@@ -41,6 +41,7 @@ from thence.logic.ops import (
     Rule,
     SemanticWindow,
     Seq,
+    Ticks,
     Until,
     Using,
     Where,
@@ -204,7 +205,7 @@ def with_children(pattern: Pattern, parts: Sequence[Pattern]) -> Pattern:
             return replace(pattern, pattern=parts[0], other=parts[1])
         case Par() | Allen() | SemanticWindow():
             return replace(pattern, left=parts[0], right=parts[1])
-        case Label() | Within() | Where() | While() | Repeat() | NoFact() | Using():
+        case Label() | Within() | Where() | While() | Repeat() | NoFact() | Using() | Ticks():
             return replace(pattern, pattern=parts[0])
         case Moments(_, own):
             return replace(pattern, parts=tuple(parts[: len(own)]), absent=tuple(parts[len(own) :]))

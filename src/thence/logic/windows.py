@@ -107,6 +107,7 @@ class Windows:
                 tuple(predicates),
                 closed,
                 optional=window.optional,
+                last=window.last,
             )
         ]
 

@@ -22,6 +22,7 @@ from thence.lang.python.functions import (
     notprecedes,
     precedes,
     sequence,
+    ticks,
 )
 from thence.lang.python.patterns import Definition, Pattern
 from thence.lang.python.values import Aggregated, Attribute, Value, var
@@ -54,5 +55,6 @@ __all__ = [
     "precedes",
     "sequence",
     "table",
+    "ticks",
     "var",
 ]

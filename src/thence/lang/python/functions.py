@@ -13,12 +13,14 @@ from thence.lang.python.patterns import (
     Joined,
     Missing,
     Pattern,
+    Ticking,
     Whichever,
     Window,
     core,
     pattern_of,
 )
 from thence.lang.python.values import micros, moment
+from thence.lang.words import MOST_TICKS
 from thence.logic.ops import WindowOperator
 from thence.model.errors import BuildError
 
@@ -42,13 +44,25 @@ class Absence(Missing):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collection:
-    """A pattern to gather for aggregates; say where with ``inside``."""
+    """A pattern to gather for aggregates; say where with ``inside`` or ``over``."""
 
     pattern: Pattern
 
     def inside(self, window: Pattern) -> Pattern:
         """All strictly inside an occurrence of ``window``, of which there must be one."""
         return Inside("collect", self.pattern, core(pattern_of(window, "inside")))
+
+    def over(self, until: Pattern, duration: Any = None, rows: int | None = None) -> Pattern:
+        """All that end in the ``duration`` up to the end of ``until``, that instant included; with
+        ``rows``, the last so many of them."""
+        if duration is None and rows is None:
+            raise BuildError("over needs a duration, or rows: collect(c).over(o, '5 min')")
+        given: object = rows
+        if given is not None and (type(given) is not int or given < 1):
+            raise BuildError(f"rows is a number from 1 on, not {given!r}")
+        reach = None if duration is None else _some_time(duration, "over")
+        window = core(pattern_of(until, "over"))
+        return Inside("collect", self.pattern, window, reach, rows)
 
 
 def absent(pattern: Pattern) -> Absence:
@@ -58,7 +72,7 @@ def absent(pattern: Pattern) -> Absence:
 
 
 def collect(pattern: Pattern) -> Collection:
-    """What to gather for aggregates: ``collect(c).inside(w)``."""
+    """What to gather for aggregates: ``collect(c).inside(w)``, ``collect(c).over(o, "5 min")``."""
     return Collection(pattern_of(pattern, "collect"))
 
 
@@ -121,6 +135,25 @@ def anyone(*patterns: Pattern) -> Pattern:
     if not patterns:
         raise BuildError("anyone needs at least one pattern: anyone(a, b)")
     return Whichever(tuple(pattern_of(each, "anyone") for each in patterns))
+
+
+def ticks(pattern: Pattern, every: Any, duration: Any) -> Pattern:
+    """Each whole multiple of ``every``, counted from 1970, in the ``duration`` from the end of the
+    pattern on."""
+    period, reach = _some_time(every, "ticks"), _some_time(duration, "ticks")
+    if reach // period > MOST_TICKS:
+        raise BuildError(
+            f"these are {reach // period:,} ticks for each event, and there may be "
+            f"{MOST_TICKS:,} at most: make the period longer"
+        )
+    return Ticking(pattern_of(pattern, "ticks"), period, reach)
+
+
+def _some_time(duration: Any, place: str) -> int:
+    found = micros(duration, place)
+    if found <= 0:
+        raise BuildError(f"the duration of {place} must be more than nothing, not {duration!r}")
+    return found
 
 
 def _window(operator: WindowOperator, first: Pattern, second: Pattern, duration: Any) -> Pattern:

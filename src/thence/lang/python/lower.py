@@ -31,6 +31,7 @@ from thence.lang.python.patterns import (
     Renamed,
     Repeating,
     Shared,
+    Ticking,
     Timed,
     Whichever,
     Window,
@@ -266,12 +267,15 @@ class _Lowering:
                 before = set(placed)
                 asserted = tuple(map(lower, parts))
                 unwanted = [lower(each, set(placed)) for each in absent]
-                if operator == "without":  # the first of its kind: no other one came before
+                if operator == "without" and len(absent) == 1:
+                    # What comes last is the first of its kind: no other one came before.
                     unwanted.append(lower(parts[1], before))
                 collected = tuple([lower(each, set(placed)) for each in pattern.collected])
                 return ops.Moments(operator, asserted, tuple(unwanted), limit, collected=collected)
             case Judged(inner):
                 return ops.Using(lower(inner), self._policy(pattern.words, pattern.choices))
+            case Ticking(inner, period, reach):
+                return ops.Ticks(lower(inner), period, reach)
             case Whichever(parts):
                 return ops.AnyOne(self._branches(parts, placed, shared, depth))
         raise AssertionError(f"no logic is known for {type(pattern).__name__}")
@@ -335,7 +339,13 @@ class _Lowering:
         self, inside: Inside, placed: Placed, shared: tuple[str, ...], depth: int
     ) -> ops.Pattern:
         inner = self.pattern(inside.pattern, set(placed), shared, depth)
-        return ops.While(self._label(inside.window), inside.mode, inner)
+        return ops.While(
+            self._label(inside.window),
+            inside.mode,
+            inner,
+            reach=inside.reach,
+            rows=inside.rows,
+        )
 
     def _check_layer(self, layer: Layer) -> None:
         inner: Pattern = layer

@@ -86,10 +86,16 @@ def accumulated(opening: Pattern, pattern: Pattern, closing: Pattern) -> Pattern
     return Moment("aperiodic*", parts, collected=(pattern_of(pattern, "accumulated"),))
 
 
-def without(first: Pattern, unwanted: Pattern, last: Pattern) -> Pattern:
-    """The first ``last`` since a ``first``, if nothing ``unwanted`` came from then on."""
+def without(
+    first: Pattern, unwanted: Pattern, last: Pattern, earlier: Pattern | None = None
+) -> Pattern:
+    """The first ``last`` since a ``first``, if nothing ``unwanted`` came from then on.
+
+    With ``earlier``, every ``last`` before which no ``earlier`` has come.
+    """
     parts = pattern_of(first, "without"), pattern_of(last, "without")
-    return Moment("without", parts, (pattern_of(unwanted, "without"),))
+    absent = (unwanted,) if earlier is None else (unwanted, earlier)
+    return Moment("without", parts, tuple(pattern_of(each, "without") for each in absent))
 
 
 def not_before(first: Pattern, duration: Any, second: Pattern) -> Pattern:

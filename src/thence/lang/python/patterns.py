@@ -285,6 +285,15 @@ class Whichever(Tagged):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Ticking(Tagged):
+    """The whole multiples of a period at and after the end of a pattern."""
+
+    pattern: Pattern
+    period: int
+    reach: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Judged(Tagged):
     """The occurrences of a pattern that a policy chooses."""
 
@@ -295,11 +304,14 @@ class Judged(Tagged):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inside(Pattern):
-    """Nothing of a pattern, or all of it, inside an interval."""
+    """Nothing of a pattern, or all of it, inside an interval; with ``reach`` or ``rows``, what ends
+    up to its end."""
 
     mode: Literal["not", "collect"]
     pattern: Pattern
     window: Pattern
+    reach: int | None = None
+    rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,6 +20,7 @@ from thence.lang.python.patterns import (
     Renamed,
     Repeating,
     Tagged,
+    Ticking,
     Whichever,
     Window,
 )
@@ -51,5 +52,5 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield inner
         case Inside(pattern=inner):
             yield inner
-        case Missing(pattern=inner):
+        case Missing(pattern=inner) | Ticking(pattern=inner):
             yield inner

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from thence.lang import syntax as s
 from thence.lang.sql.events import Node, Place, certain, occurring, walk
+from thence.lang.sql.moments import POINTS
 from thence.lang.sql.names import Alias
 from thence.lang.sql.refusal import Refused
 from thence.model.source import Span
@@ -34,11 +35,15 @@ _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
     "overlaps": ((0, "s", 1, "s"), (0, "e", 1, "e")),
     "overlapped_by": ((1, "s", 0, "s"), (1, "e", 0, "e")),
     "between": ((0, "e", 1, "s"),),
+    "immediately": ((0, "e", 1, "e"),),
 }
 """What lies strictly before what: (part, its start or end, part, its start or end)."""
 
-_LATEST = {"follows": 1, "precedes": 0, "notprecedes": 0}
+_LATEST = {"follows": 1, "precedes": 0, "notprecedes": 0} | dict.fromkeys(POINTS, -1)
 """The part at whose end an operator occurs, where that is always the same."""
+
+_POINTS = POINTS | {"follows", "precedes", "both", "notfollows", "notprecedes"}
+"""Operators that occur at a point, the end of a part or some time after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,16 @@ def pairs(
 ) -> Iterator[Pair]:
     """The aliases that need a condition to be different events. Raises Refused where none can say
     it. Any event at all may close a window earlier, so the aliases of ``copies`` are told apart
-    only from each other."""
+    only from each other; and from what opens the time in which WITHOUT looks for them, which is
+    closed."""
     root = found[0].root
     closing = [set(each.values()) for each in copies]
+    opening = {node.absent[1]: node.parts[0] for node in walk(root) if node.kind == "without"}
     for place in found:
         yield from _in_one_place(place, root, events)
+        opens = set(_aliases(opening[place.root])) if place.root in opening else set()
         for around in place.around():
-            yield from _across(place, around, root, events, closing)
+            yield from _across(place, around, root, events, closing, opens)
 
 
 def _across(
@@ -70,6 +78,7 @@ def _across(
     root: Node,
     events: Mapping[str, Alias],
     closing: Sequence[set[str]],
+    opens: set[str],
 ) -> Iterator[Pair]:
     """An alias of an absent pattern, and one of what it is absent from."""
     beside = _with(around.root, place.root)
@@ -77,7 +86,7 @@ def _across(
         for two in _aliases(place.root):
             if events[one].event != events[two].event:
                 continue
-            if any((one in each) != (two in each) for each in closing):
+            if one not in opens and any((one in each) != (two in each) for each in closing):
                 continue
             if apart(one, two, root, place):
                 continue
@@ -212,9 +221,10 @@ class _Graph:
             self.add(part)
         for earlier, which, later, other in _BEFORE.get(kind, ()):
             self.before((node.parts[earlier], which), (node.parts[later], other), strict=True)
-        if kind == "seq":
+        if kind in ("seq", "relative", "prior") or (kind == "periodic*" and node.limit > 0):
+            side = "s" if kind in ("seq", "relative") else "e"
             for first, second in pairwise(parts):
-                self.before((first, "e"), (second, "s"), strict=True)
+                self.before((first, "e"), (second, side), strict=True)
         self.span(node, parts)
         for absent in node.absent:
             if absent in self.assumed:
@@ -238,7 +248,7 @@ class _Graph:
     def span(self, node: Node, parts: tuple[Node, ...]) -> None:
         """Where a node occurs, as far as its parts say."""
         kind = node.kind
-        if kind in _LATEST:
+        if kind in _LATEST and parts:
             self.same((node, "e"), (node.parts[_LATEST[kind]], "e"))
         for part in parts:
             self.before((part, "e"), (node, "e"))
@@ -247,9 +257,9 @@ class _Graph:
             elif kind in ("or", "within"):
                 self.same((part, "s"), (node, "s"))
                 self.same((part, "e"), (node, "e"))
-            elif kind not in ("follows", "precedes", "both", "notfollows", "notprecedes"):
+            elif kind not in _POINTS:
                 self.before((node, "s"), (part, "s"))
-        if kind in ("follows", "precedes", "both", "notfollows", "notprecedes", "anyone"):
+        if kind in _POINTS or kind == "anyone":
             self.same((node, "s"), (node, "e"))
         if kind in ("seq", "between"):
             self.same((node, "s"), (parts[0], "s"))
@@ -257,7 +267,15 @@ class _Graph:
 
     def absence(self, node: Node, absent: Node) -> None:
         """Where an absent event would have to lie."""
+        if node.kind == "other_than":
+            self.same((absent, "e"), (node, "e"))
+            return
         first = node.parts[0]
+        if node.kind in POINTS:
+            self.before((first, "e"), (absent, "e"), strict=node.kind == "immediately")
+            ends_last = node.kind == "without" and absent is node.absent[0]
+            self.before((absent, "e"), (node.parts[1], "e"), strict=not ends_last)
+            return
         if node.kind == "notprecedes":
             self.before((absent, "e"), (first, "e"), strict=True)
             return

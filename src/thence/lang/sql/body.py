@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
+from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.apart import differ, pairs
 from thence.lang.sql.conditions import targets
@@ -213,16 +214,7 @@ class _Writer:
             found = s.Labelled(
                 self.label, found, found.start, found.start, found.end, found.depth + 1
             )
-        conditions = self.conditions.get(node)
-        if not conditions:
-            return found
-        condition = conditions[0]
-        if len(conditions) > 1:
-            start, end = conditions[0].start, conditions[-1].end
-            depth = 1 + max(part.depth for part in conditions)
-            condition = s.Paren(tuple(conditions), start, end, depth)
-        depth = 1 + max(found.depth, condition.depth)
-        return s.WhereSuffix(found, condition, found.start, found.end, depth)
+        return filtered(found, self.conditions.get(node, ()))
 
     def bare(self, node: Node, window: Node | None) -> s.Node:
         start, end, kind = node.span.start, node.span.end, node.kind
@@ -243,26 +235,48 @@ class _Writer:
         if kind in ("follows", "precedes", "both", "notfollows", "notprecedes"):
             limit = s.Literal_(node.limit, DURATION, start, end)
             return s.Apply(kind, (*parts, *absent, limit), start, start, end, depth)
+        if kind in moments.POINTS:
+            args = moments.arguments(kind, parts, absent, node.limit, node.span)
+            return s.Apply(kind, args, start, start, end, depth)
         return _chain(kind, parts, node.span)
 
     def atom(self, node: Node) -> s.Node:
-        start, end = node.span.start, node.span.end
-        args = tuple(
-            s.Chain(
-                (column, s.Op("infix", "=", column.start, column.end), column),
-                column.start,
-                column.end,
-                1,
-            )
-            for column in (() if self.aliases[node.alias].table else self.columns)
-        )
-        event = s.Apply(self.aliases[node.alias].event, args, end, start, end, 2)
-        return s.Labelled(node.alias, event, end, start, end, 3)
+        alias = self.aliases[node.alias]
+        columns = () if alias.table else self.columns
+        return atom(node.alias, alias.event, columns, node.span)
 
     def collect(self, node: Node) -> s.Node:
         start, end = node.span.start, node.span.end
         target = self.pattern(node)
         return s.WhileItem(self.label, start, end, "collect", target, start, end, target.depth + 1)
+
+
+def atom(label: str, event: str, columns: Sequence[s.Name], span: Span) -> s.Labelled:
+    """A labelled event, with columns that are variables of the same name."""
+    start, end = span.start, span.end
+    args = tuple(
+        s.Chain(
+            (column, s.Op("infix", "=", column.start, column.end), column),
+            column.start,
+            column.end,
+            1,
+        )
+        for column in columns
+    )
+    return s.Labelled(label, s.Apply(event, args, end, start, end, 2), end, start, end, 3)
+
+
+def filtered(pattern: s.Node, conditions: Sequence[s.Node]) -> s.Node:
+    """A pattern with conditions around it, if there are any."""
+    if not conditions:
+        return pattern
+    condition = conditions[0]
+    if len(conditions) > 1:
+        start, end = conditions[0].start, conditions[-1].end
+        depth = 1 + max(part.depth for part in conditions)
+        condition = s.Paren(tuple(conditions), start, end, depth)
+    depth = 1 + max(pattern.depth, condition.depth)
+    return s.WhereSuffix(pattern, condition, pattern.start, pattern.end, depth)
 
 
 def _chain(kind: str, parts: tuple[s.Node, ...], span: Span) -> s.Node:

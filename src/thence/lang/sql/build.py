@@ -8,15 +8,24 @@ from lark import Token, Transformer
 
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
+from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
-from thence.lang.tokens import duration_of, end_of, start_of, token_span, unquoted
-from thence.lang.words import MOMENT_OPERATORS
+from thence.lang.tokens import (
+    duration_of,
+    end_of,
+    positive_duration,
+    positive_number,
+    start_of,
+    token_span,
+    unquoted,
+)
+from thence.lang.words import MOMENT_OPERATORS, MOST_TICKS
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
 _ROWS = frozenset({"seq", "and", "or"})
 _LATER = {
-    "group": "GROUP BY", "order": "ORDER BY", "range": "RANGE BY", "slide": "SLIDE BY",
+    "order": "ORDER BY",
     "inner": "JOIN", "left": "JOIN", "right": "JOIN", "full": "JOIN", "cross": "JOIN",
     "natural": "JOIN",
 }  # fmt: skip
@@ -78,6 +87,9 @@ class BuildSql(Transformer[Token, Any]):
         conditions: list[s.Node] = []
         limits: list[q.Limit] = []
         happening: q.Happening | None = None
+        policy: tuple[s.PolicyWord, ...] = ()
+        group: tuple[s.Name | s.Dotted, ...] = ()
+        having: s.Node | None = None
         end = sources[-1].end
         for part in parts:
             match part:
@@ -88,17 +100,30 @@ class BuildSql(Transformer[Token, Any]):
                     conditions += part.conditions
                 case q.Limit():
                     limits.append(part)
+                case _Using():
+                    if policy:
+                        raise SyntaxProblem(
+                            Span(part.words[0].start, part.end),
+                            "USING is said twice",
+                            "say everything in one: USING first exclusive",
+                        )
+                    policy = part.words
+                case _Grouped():
+                    group = part.columns
+                case _Having():
+                    having = part.condition
                 case s.Name() | q.Operation() | q.Negation() | q.Several() | q.Limited():
                     happening = part
                 case _:
                     continue
             end = max(end, part.end)
         start = start_of(tokens[0])
-        inside = [*sources, *conditions, *([happening] if happening is not None else [])]
+        inside: Parts = [*sources, *conditions]
+        inside += [part for part in (happening, having) if part is not None]
         depth = _depth(inside, Span(start, end))
         return q.Select(
             items, sources, tuple(columns), happening, tuple(conditions), tuple(limits),
-            start, end, depth,
+            start, end, depth, policy, group, having,
         )  # fmt: skip
 
     def all_columns(self, parts: Parts) -> q.AllColumns:
@@ -109,26 +134,86 @@ class BuildSql(Transformer[Token, Any]):
         return q.AllColumns(_name(alias), start_of(alias), end_of(star))
 
     def stream_source(self, parts: Parts) -> q.SourceItem:
-        stream, *aliases = parts
+        window, (stream, *aliases) = _window_among(parts)
         return q.SourceItem(
             _name(stream),
             tuple(_name(alias) for alias in aliases or [stream]),
             start_of(stream),
-            end_of(parts[-1]),
+            max(end_of((aliases or [stream])[-1]), window.end if window else 0),
             1,
+            window,
         )
 
     def query_source(self, parts: Parts) -> q.SourceItem:
-        opening, query, closing, *aliases = parts
+        window, (opening, query, closing, *aliases) = _window_among(parts)
         span = Span(start_of(opening), end_of(closing))
         if not aliases:
             raise SyntaxProblem(span, "this query has no alias", "write FROM (SELECT …) a")
         return q.SourceItem(
-            query, tuple(map(_name, aliases)), span.start, end_of(parts[-1]), query.depth + 1
+            query,
+            tuple(map(_name, aliases)),
+            span.start,
+            end_of(aliases[-1]),
+            query.depth + 1,
+            window,
         )
+
+    def window(self, parts: Parts) -> q.Window:
+        """``[RANGE BY '5 min' SLIDE BY '1 min']``."""
+        found: dict[str, int] = {}
+        span = Span(start_of(parts[0]), end_of(parts[-1]))
+        for kind, value in parts[1:-1]:
+            if kind in found:
+                raise SyntaxProblem(
+                    span, f"this window says {kind} twice", "write [RANGE BY '5 min']"
+                )
+            found[kind] = value
+        reach, slide = found.get("RANGE"), found.get("SLIDE")
+        if slide is not None and reach is None:
+            raise SyntaxProblem(
+                span,
+                "a window that slides at set times needs its length",
+                "write [RANGE BY '5 min' SLIDE BY '1 min']",
+            )
+        if slide is not None and reach is not None and reach // slide > MOST_TICKS:
+            raise SyntaxProblem(
+                span,
+                f"every event would be in {reach // slide:,} windows",
+                f"there may be {MOST_TICKS:,} at most; let it slide by more",
+            )
+        return q.Window(reach, slide, found.get("ROWS"), span.start, span.end)
+
+    def window_range(self, parts: Parts) -> tuple[str, int]:
+        return "RANGE", positive_duration(parts[-1])
+
+    def window_slide(self, parts: Parts) -> tuple[str, int]:
+        return "SLIDE", positive_duration(parts[-1])
+
+    def window_rows(self, parts: Parts) -> tuple[str, int]:
+        return "ROWS", positive_number(parts[-1])
+
+    def window_now(self, parts: Parts) -> tuple[str, int]:
+        return "RANGE", 1  # a microsecond: what ends at that very instant
+
+    def grouped(self, parts: Parts) -> _Grouped:
+        return _Grouped(parts)
+
+    def group_column(self, parts: Parts) -> s.Name | s.Dotted:
+        if len(parts) == 1:
+            return _name(parts[0])
+        alias, column = parts
+        return s.Dotted(
+            unquoted(alias), unquoted(column), end_of(alias), start_of(alias), end_of(column)
+        )
+
+    def having(self, parts: Parts) -> _Having:
+        return _Having(parts[0])
 
     def partition(self, parts: Parts) -> _Partition:
         return _Partition(parts)
+
+    def query_using(self, parts: Parts) -> _Using:
+        return _Using(parts)
 
     def query_within(self, parts: Parts) -> q.Limit:
         return _limit(parts[0])
@@ -184,14 +269,14 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in MOMENT_OPERATORS:
+        if name.lower() in MOMENT_OPERATORS - moments.FORMS.keys():
             raise SyntaxProblem(
                 token_span(name),
                 f"{name.upper()} is not part of event SQL in this version",
                 "use it in a rule: a program may have both",
             )
         span = Span(start_of(name), end_of(parts[-1]))
-        limit = _limit(args.pop()) if isinstance(args[-1], Token) else None
+        limit = _number_or_limit(name, args, span)
         depth = _depth(_without_limits(args), span)
         return q.Operation(
             name.lower(), tuple(args), limit, end_of(name), span.start, span.end, depth
@@ -239,12 +324,59 @@ class _Where:
         self.end = max(node.end for node in (*columns, *conditions))
 
 
+class _Grouped:
+    """A GROUP BY clause."""
+
+    def __init__(self, columns: Parts) -> None:
+        self.columns: tuple[s.Name | s.Dotted, ...] = tuple(columns)
+        self.end = self.columns[-1].end
+
+
+class _Having:
+    """A HAVING clause."""
+
+    def __init__(self, condition: s.Node) -> None:
+        check_depth(condition)
+        self.condition = condition
+        self.end = condition.end
+
+
+class _Using:
+    """A USING clause."""
+
+    def __init__(self, words: Parts) -> None:
+        self.words: tuple[s.PolicyWord, ...] = tuple(words)
+        self.end = self.words[-1].end
+
+
 def _name(token: Token) -> s.Name:
     return s.Name(unquoted(token), start_of(token), end_of(token))
 
 
+def _window_among(parts: Parts) -> tuple[q.Window | None, Parts]:
+    """The window of a source, if it has one, and the rest of it."""
+    windows = [part for part in parts if isinstance(part, q.Window)]
+    return windows[0] if windows else None, [p for p in parts if not isinstance(p, q.Window)]
+
+
 def _limit(token: Token) -> q.Limit:
     return q.Limit(duration_of(token), start_of(token), end_of(token))
+
+
+def _number_or_limit(name: Token, args: Parts, span: Span) -> q.Limit | None:
+    """What is no event among an operator's arguments, taken out of them: a duration, which comes
+    last (in ``PERIODIC*``, second), or the number of ``ANY``, which comes first."""
+    if name.lower() == "any":
+        number = args[0]
+        if not (isinstance(number, Token) and number.type == "INT"):
+            raise SyntaxProblem(
+                span, "ANY needs to know how many", "write ANY(2, a, b, c) for two of the three"
+            )
+        args.pop(0)
+        # Whatever is too long for a number of events is too large in any case.
+        return q.Limit(int(number[:9]), start_of(number), end_of(number))
+    place = 1 if name.lower() == "periodic*" and len(args) > 1 else len(args) - 1
+    return _limit(args.pop(place)) if isinstance(args[place], Token) else None
 
 
 def _depth(inside: Parts, span: Span) -> int:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from thence.lang import syntax as s
 from thence.lang.problem import too_deep
 from thence.lang.report import did_you_mean
+from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.names import Names
 from thence.lang.sql.refusal import Refused
@@ -21,7 +22,7 @@ from thence.model.source import Span
 _OF_TWO = ALLEN | {"par"}
 _ROWS = frozenset({"seq", "and", "or", "anyone"})
 _NEGATED = frozenset({"notfollows", "notprecedes"})
-OPERATORS = WINDOW_OPERATORS | _OF_TWO | _ROWS | {"between"}
+OPERATORS = WINDOW_OPERATORS | _OF_TWO | _ROWS | {"between"} | frozenset(moments.FORMS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,8 +30,8 @@ class Node:
     """An alias, or an operator of the rule language over nodes.
 
     ``kind`` is ``alias``, ``within``, ``between`` (``not(absent).[first, last]``) or the operator's
-    name. ``absent`` must not occur: in the window of ``notfollows`` and ``notprecedes``, or between
-    the parts of ``between``.
+    name. ``absent`` must not occur: in the window of ``notfollows`` and ``notprecedes``, between
+    the parts of ``between``, or where an operator over moments says.
     """
 
     kind: str
@@ -75,8 +76,8 @@ class Place:
 class Expression:
     """An EVENT clause: its tree, its BETWEEN windows, and the names that stand for *the next* one.
 
-    ``copies`` has, for each window, the name under which an event that would have closed it
-    earlier is looked for, by the alias of what closes it.
+    ``copies`` has, for each window and each WITHOUT, the name under which an event that would have
+    closed it earlier is looked for, by the alias of what closes it.
     """
 
     root: Node
@@ -126,6 +127,8 @@ class _Reader:
         name = node.name
         if name not in OPERATORS:
             raise self.unknown(node)
+        if name in moments.FORMS:
+            return self.moments(node, span)
         self.check_arguments(node, span)
         if name == "seq":
             return self.sequence(node.parts, span)
@@ -147,6 +150,22 @@ class _Reader:
             close = operator("within", (operator("and", points, span),), span, limit=limit)
             return operator("anyone", (close,), span)
         return operator(name, parts, span, limit=limit)
+
+    def moments(self, node: q.Operation, span: Span) -> Node:
+        """An operator over moments, such as ``APERIODIC(a, b, c)``."""
+        name = node.name
+        moments.check(node, span)
+        if name == "any":
+            # Each choice is read anew: what is said of its parts is said of each choice.
+            rows = [_row("and", [*map(self.node, c)], span) for c in moments.choices(node)]
+            return operator("anyone", rows, span)
+        parts, absent = moments.divided(name, [*map(self.node, node.parts)])
+        if name == "without":
+            absent += (self.earlier(parts[1]),)
+        if name == "other_than" and len(parts) > 1:
+            parts = (operator("or", parts, span),)
+        limit = node.limit.micros if node.limit is not None else 0
+        return operator(name, parts, span, absent=absent, limit=limit)
 
     def check_arguments(self, node: q.Operation, span: Span) -> None:
         name, given = node.name, len(node.parts)
@@ -219,12 +238,16 @@ class _Reader:
 
     def between(self, parts: tuple[Node, ...], absent: tuple[Node, ...], span: Span) -> Node:
         """A window that the next event of its second part closes: none comes earlier."""
-        mark = f"′{len(self.windows) + 1}" if self.windows else "′"
-        names = {alias: alias + mark for alias in aliases(parts[1])}
-        found = operator("between", parts, span, absent=(_renamed(parts[1], names), *absent))
+        found = operator("between", parts, span, absent=(self.earlier(parts[1]), *absent))
         self.windows.append(found)
-        self.copies.append(names)
         return found
+
+    def earlier(self, closing: Node) -> Node:
+        """What would have closed a window earlier: the closing part under other names."""
+        mark = f"′{len(self.copies) + 1}" if self.copies else "′"
+        names = {alias: alias + mark for alias in aliases(closing)}
+        self.copies.append(names)
+        return _renamed(closing, names)
 
 
 def _row(kind: str, parts: Sequence[Node], span: Span) -> Node:

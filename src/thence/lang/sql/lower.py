@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from thence.lang import syntax as s
 from thence.lang.problem import check_depth
 from thence.lang.report import Report, did_you_mean
 from thence.lang.sql import syntax as q
-from thence.lang.sql.body import body
+from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
 from thence.lang.sql.names import Alias, Names
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.selected import selected
+from thence.lang.sql.windows import refuse_groups, window_of, windowed
 from thence.logic.conjunct import INNER
 from thence.model.source import Span
 
@@ -94,7 +96,7 @@ class _Lowering:
         terms, items = self.rule_of(select, streams, named=self.first)
         rule = s.RuleDecl(
             create.name, terms, items, create.name_start, create.name_end, create.name_end,
-            create.end,
+            create.end, select.policy,
         )  # fmt: skip
         return [*self.inner, rule]
 
@@ -117,14 +119,22 @@ class _Lowering:
         """Make a rule of a query inside another, and give its hidden name."""
         select, seen = self.with_queries(query, streams)
         terms, items = self.rule_of(select, seen, named=True)
+        return self.hidden_rule(select, name, terms, items)
+
+    def hidden_rule(
+        self, select: q.Select, name: str, terms: tuple[s.Term, ...], items: tuple[s.Node, ...]
+    ) -> str:
+        """Add a rule that no user wrote, and give the hidden name of what it derives."""
         event = f"{INNER}{self.create.name}.{name}"
         while event in self.used or event in self.known:
             event += "′"
         self.used.add(event)
-        self.columns[event] = self.names
+        self.columns[event] = tuple(term.alias or "" for term in terms)
         head_end = min(select.end, select.start + len("SELECT"))
         self.inner.append(
-            s.RuleDecl(event, terms, items, select.start, head_end, head_end, select.end)
+            s.RuleDecl(
+                event, terms, items, select.start, head_end, head_end, select.end, select.policy
+            )
         )
         return event
 
@@ -134,16 +144,23 @@ class _Lowering:
         """The head and the body of a select. ``named`` says that the columns' names are its own,
         and not those of an earlier statement."""
         aliases = self.aliases(select, streams)
-        names = Names(aliases, _partition(select, aliases))
-        found = body(select, names)
-        columns = selected(select, found)
+        window = window_of(select)
+        if window is not None:
+            (alias,) = aliases.values()
+            hidden = partial(self.hidden_rule, select)
+            columns, items = windowed(select, window, alias, hidden)
+        else:
+            refuse_groups(select)
+            found = body(select, Names(aliases, _partition(select, aliases)))
+            columns, items = selected(select, found), found.items
+            _check_policy(select, found)
         self.names = column_names(columns)
         terms = tuple(
             _term(column, name, named) for column, name in zip(columns, self.names, strict=True)
         )
-        for node in (*found.items, *(term.value for term in terms)):
+        for node in (*items, *(term.value for term in terms)):
             check_depth(node)
-        return terms, found.items
+        return terms, items
 
     def aliases(self, select: q.Select, streams: Mapping[str, str]) -> dict[str, Alias]:
         found: dict[str, Alias] = {}
@@ -192,6 +209,19 @@ def _partition(select: q.Select, aliases: Mapping[str, Alias]) -> frozenset[str]
                     ),
                 )
     return frozenset(column.text for column in select.partition)
+
+
+def _check_policy(select: q.Select, found: Body) -> None:
+    """A policy chooses among the events of aliases that occur in every match."""
+    for word in select.policy:
+        for label in word.labels:
+            alias = found.names.alias(s.Name(label, word.start, word.end))
+            if alias.name not in found.certain:
+                raise Refused(
+                    s.span_of(word),
+                    f"the policy chooses '{label}', which does not occur in every match",
+                    "choose an alias that always occurs",
+                )
 
 
 def _term(column: Column, name: str, named: bool) -> s.Term:

@@ -31,8 +31,8 @@ def _written(item: s.Term, body: Body) -> Column:
         raise Refused(
             column.span,
             "there is nothing to aggregate: the query collects no events",
-            "a window between two events collects what stands in FROM and not in EVENT: "
-            "SELECT AVG(t.x) FROM a, b, t EVENT BETWEEN(a, b)",
+            "a window in FROM does, such as FROM a [RANGE BY '5 min'], and so does one between two "
+            "events: SELECT AVG(t.x) FROM a, b, t EVENT BETWEEN(a, b)",
         )
     for alias in sorted(value.reads):
         _check_readable(alias, column.span, body, aggregate)

@@ -22,7 +22,10 @@ class Limit(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """``FOLLOWS(a, b, '1 min')`` or ``a seq b``: an operator, spelled small, and its operands."""
+    """``FOLLOWS(a, b, '1 min')`` or ``a seq b``: an operator, spelled small, and its operands.
+
+    ``limit`` is its duration; that of ``ANY(2, a, b, c)`` is the number.
+    """
 
     name: str
     parts: tuple[Happening, ...]
@@ -73,6 +76,17 @@ class AllColumns(NamedTuple):
     end: int
 
 
+class Window(NamedTuple):
+    """``[RANGE BY '5 min' SLIDE BY '1 min']``, ``[ROWS 10]``: how far back it reaches and how often
+    it moves on, in microseconds, and how many rows it holds at most."""
+
+    reach: int | None
+    slide: int | None
+    rows: int | None
+    start: int
+    end: int
+
+
 class SourceItem(NamedTuple):
     """A stream or a query in FROM, with its aliases."""
 
@@ -81,10 +95,11 @@ class SourceItem(NamedTuple):
     start: int
     end: int
     depth: int
+    window: Window | None = None
 
 
 class Select(NamedTuple):
-    """``SELECT … FROM … PARTITION BY … EVENT … WHERE … WITHIN …``.
+    """``SELECT … FROM … PARTITION BY … EVENT … USING … WHERE … WITHIN … GROUP BY … HAVING …``.
 
     ``partition`` also holds the columns of ``WHERE [id]``.
     """
@@ -98,6 +113,9 @@ class Select(NamedTuple):
     start: int
     end: int
     depth: int
+    policy: tuple[s.PolicyWord, ...] = ()
+    group: tuple[s.Name | s.Dotted, ...] = ()
+    having: s.Node | None = None
 
 
 class Named(NamedTuple):

@@ -24,6 +24,7 @@ from thence.logic.ops import (
     Repeat,
     SemanticWindow,
     Seq,
+    Ticks,
     Timer,
     Until,
     Where,
@@ -184,7 +185,7 @@ def _word(part: Pattern) -> str | None:
         case Within():
             return "within"
         case While(_, mode):
-            return f"while … {mode}"
+            return f"{'over' if part.over else 'while'} … {mode}"
         case Not():
             return "not(…).[…]"
         case SemanticWindow(operator):
@@ -195,6 +196,8 @@ def _word(part: Pattern) -> str | None:
             return "anyone"
         case Repeat() if element_of(part) is None:
             return "+"
+        case Ticks():
+            return "ticks"
     return None
 
 
@@ -204,7 +207,7 @@ def _check_label(part: Pattern, facts: _Facts, problems: Problems) -> None:
         case Timer(of, name=name, span=span):
             label, word = of, name
         case While(window, _, _, span):
-            label, word = window, "while"
+            label, word = window, "over" if part.over else "while"
         case _:
             return
     if (table := facts.labelled(label)) is not None:
