@@ -212,13 +212,6 @@ class _Causes:
             while isinstance(pattern, Label | Within | Where):
                 pattern = pattern.pattern
             events.add(pattern.event if isinstance(pattern, Atom) else "")
-        if events & {table.name for table in self.program.tables}:
-            self.problems.error(
-                asked.span,
-                f"'{label}' is a row of a table, and only events are causes",
-                "join with the row: by its attributes it is known which one was looked up",
-            )
-            return None
         if len(events) == 1 and events != {""} and view.root.sees_label(label):
             return events.pop()
         self.problems.error(
