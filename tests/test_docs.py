@@ -371,7 +371,8 @@ def test_every_page_is_linked_from_the_readme() -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=name_of)
 def test_examples_compile_and_can_be_streamed(path: Path) -> None:
-    thence.load(path).session()
+    program = thence.load(path)
+    program.session(tables={schema.name: [] for schema in program.tables})
 
 
 def test_every_example_is_described() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from thence.engine.arrays import Codes, Index
 from thence.engine.keys import combine, join_codes
+from thence.engine.lookup import narrowed
 from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
 from thence.engine.ranges import CACHED, key_order
@@ -44,6 +45,9 @@ def join(
         return Match(prepared, rels, 1, {})
     bounds = prepared.conjunct.bounds.with_constraints([*_observed(prepared, rels), *limits])
     if not bounds.satisfiable:
+        return None
+    rels = narrowed(prepared, rels)
+    if any(len(rels[atom]) == 0 for atom in positive):
         return None
     return _Join(prepared, rels, bounds, keep_all).run()
 

@@ -13,6 +13,7 @@ import numpy as np
 from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
 from thence.engine.keys import combine, join_codes
+from thence.engine.lookup import having
 from thence.engine.match import Match
 from thence.engine.prepared import TICK, Prepared
 from thence.engine.rows import is_points
@@ -26,13 +27,27 @@ def without(match: Match, window: WindowUse) -> Match:
     """The rows of a match in whose window nothing lies."""
     if len(match.rels[window.atom]) == 0 or match.length == 0:
         return match
-    search_ = WindowSearch(match, window)
+    probing = _probing(match, window)
+    if len(probing.rels[window.atom]) == 0:
+        return match
+    search_ = WindowSearch(probing, window)
     if search_.exact:
         return match.where(search_.candidates.first >= search_.candidates.last)
     empty = np.ones(match.length, dtype=np.bool_)
     for probes, _ in search_.found():
         empty[probes] = False
     return match.where(empty)
+
+
+def _probing(match: Match, window: WindowUse) -> Match:
+    """The match with only those rows of a large table that few of its rows can meet."""
+    rows = match.rels[window.atom]
+    if not match.prepared.uses[window.atom].fact:
+        return match
+    for name, expr in window.links:
+        rows = having(rows, name, evaluate(expr, match.leaf, match.length))
+    rels = [rows if atom == window.atom else rel for atom, rel in enumerate(match.rels)]
+    return Match(match.prepared, rels, match.length, {}, match, np.arange(match.length))
 
 
 class WindowSearch:
