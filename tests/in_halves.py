@@ -19,6 +19,7 @@ from typing import IO
 SPARK, OTHERS = "spark", "not spark"
 NO_TESTS = 5  # pytest's exit code where nothing was selected
 SUMMARY = re.compile(r"[0-9]+ [a-z]+.* in [0-9.]+s\b")
+SINGULAR = {"errors": "error", "warnings": "warning"}
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -68,7 +69,7 @@ def counts(lines: Iterable[str]) -> Counter[str]:
         plain = COLOURS.sub("", line).strip("= \n")
         if SUMMARY.match(plain):
             for number, what in re.findall(r"([0-9]+) ([a-z]+)", plain.rpartition(" in ")[0]):
-                found[what.removesuffix("s") if what.startswith("error") else what] += int(number)
+                found[SINGULAR.get(what, what)] += int(number)
     del found["deselected"]
     return found
 

@@ -9,9 +9,11 @@ import pytest
 
 import thence
 
-EVENTS = """event a(n int); event b(n int); event c(n int);
+EVENTS = """event a(n int); event b(n int); event c(n int); table f(n int);
 m(x) <- a(x) seq b(_);
 """
+
+NO_ROWS: dict[str, list[dict[str, int]]] = {"f": []}
 
 
 def refusal(text: str) -> str:
@@ -59,6 +61,14 @@ def refusal(text: str) -> str:
             "the policy of 'k' merges matches, so its causes cannot be asked for",
         ),
         (
+            "k(x) <- a(x), f(x); r() <- p: k(_), y: f(_), caused_by(p, y);",
+            "'y' is a row of a table, and only events are causes",
+        ),
+        (
+            "k(x) <- a(x) seq b(_)+ seq c(_); r() <- p: k(_), y: b(_), caused_by(p, y);",
+            "'k' repeats 'b', and causes cannot be asked for among repetitions",
+        ),
+        (
             "r() <- (p: m(_) seq c(_) using last), y: a(_), caused_by(p, y);",
             "'p' is a part of a pattern that is judged by itself, so outside of it there are only "
             "its attributes and times",
@@ -83,7 +93,7 @@ def test_causes_add_nothing_to_layers_and_traces() -> None:
     program = thence.compile(f"{EVENTS} r(x) <- p: m(x), y: b(_), not caused_by(p, y);")
     assert "r(x int) from m, b\n" in f"{program.hierarchy()}\n"
     events = {"a": [{"n": 1, "time": 1}], "b": [{"n": 2, "time": 2}, {"n": 3, "time": 0}]}
-    cause = program.run(events, trace=True).trace("r", 0)
+    cause = program.run(events, tables=NO_ROWS, trace=True).trace("r", 0)
     assert [part.event for part in cause.derivations[0].causes] == ["b", "m"]
     assert cause.absences == ()
 
@@ -94,7 +104,7 @@ def test_causes_add_nothing_to_the_lineage() -> None:
         "a": [{"n": 1, "time": 1}],
         "b": [{"n": 2, "time": 2}, {"n": 3, "time": 0}],
     }
-    (row,) = program.run(events, lineage=True)["r"].to_pylist()
+    (row,) = program.run(events, tables=NO_ROWS, lineage=True)["r"].to_pylist()
     assert [(e["label"], e["event"]) for e in row["lineage"]] == [
         (None, "a"), (None, "b"), ("y", "b"),
     ]  # fmt: skip

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import Command, thence
-
-__all__ = ["thence"]  # a fixture
+from command_line import Command
 
 PROGRAM = """
 event checkout(id string);

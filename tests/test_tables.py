@@ -118,6 +118,13 @@ DECLARED = "event a(x int); event b(x int); table t(x int); table u(x int);\n"
         ("r(x) <- t(x) par a(x);", "`par` cannot be about it"),
         ("r(x) <- a(x) seq b(x)+ until t(x);", "`until` cannot be about it"),
         ("r(x) <- a(x) seq t(x)+;", "'t' is a table"),
+        ("r(x) <- a(x) seq (t(x) and u(x))+;", "`+` cannot be about it"),
+        (
+            "p(x) <- a(x), t(x); r(x) <- q: p(x), l: t(x), caused_by(q, l);",
+            "'l' is a row of the table 't', and no event",
+        ),
+        ("r(x) <- a(x) and (t(x) using recent);", "nothing in this part of a rule occurs"),
+        ("r(x) <- periodic(a(x), 2 s, t(x));", "`periodic` cannot be about it"),
         ("r(x) <- l: t(x), o: a(x), l before o;", "`before` cannot be about it"),
         ("r(x) <- a(x), (t(x) within 3 s);", "`within` cannot be about it"),
         ("r(x) <- anyone(a(x), t(x));", "`anyone` cannot be about it"),

@@ -212,6 +212,13 @@ class _Causes:
             while isinstance(pattern, Label | Within | Where):
                 pattern = pattern.pattern
             events.add(pattern.event if isinstance(pattern, Atom) else "")
+        if events & {table.name for table in self.program.tables}:
+            self.problems.error(
+                asked.span,
+                f"'{label}' is a row of a table, and only events are causes",
+                "join with the row: by its attributes it is known which one was looked up",
+            )
+            return None
         if len(events) == 1 and events != {""} and view.root.sees_label(label):
             return events.pop()
         self.problems.error(
@@ -229,18 +236,24 @@ class _Causes:
             for event in waiting:
                 for rule in self.rules_of.get(event, ()):
                     for making in self._makings(rule):
-                        for _, atom in making.atoms:
-                            if atom.event not in found:
-                                found[atom.event] = None
-                                waiting.append(atom.event)
+                        events = [atom.event for _, atom in making.atoms]
+                        fresh = [e for e in (*events, *sorted(making.repeated)) if e not in found]
+                        found |= dict.fromkeys(fresh)
+                        waiting += dict.fromkeys(fresh)
             self._reach[effect] = frozenset(found)
         return self._reach[effect]
 
     def _makings(self, rule: Rule) -> list[Making]:
+        """The ways in which a rule makes results, of events."""
+        tables = {table.name for table in self.program.tables}
         try:
-            return makings(rule)
+            found = makings(rule)
         except TooManyAlternatives:
             return []
+        return [
+            replace(each, atoms=tuple(part for part in each.atoms if part[1].event not in tables))
+            for each in found
+        ]
 
     # -- the hidden events
 
@@ -263,6 +276,7 @@ class _Causes:
             if not self._can_look_into(rule, span):
                 continue
             results = f"{INNER}{effect} of rule {number + 1}"
+            self._check_repeated(rule, cause, span)
             for making in self._makings(rule):
                 if making.group and results not in self._copied:
                     self._copied.add(results)
@@ -273,6 +287,18 @@ class _Causes:
                     if cause in self.reach(atom.event):
                         self._add_through(name, effect, cause, making, (label, atom), results, rule)
         return name
+
+    def _check_repeated(self, rule: Rule, cause: str, span: Span) -> None:
+        """Refuse to look for a cause among repetitions."""
+        for making in self._makings(rule):
+            for event in sorted(making.repeated):
+                if event == cause or cause in self.reach(event):
+                    self.problems.error(
+                        span,
+                        f"'{rule.event}' repeats '{event}', and causes cannot be asked for among "
+                        "repetitions",
+                        "ask for the events around them, or collect instead of repeating",
+                    )
 
     def _can_look_into(self, rule: Rule, span: Span) -> bool:
         """Whether a rule's own body tells what its results are made of."""

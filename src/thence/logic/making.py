@@ -25,6 +25,7 @@ from thence.logic.ops import (
     Moments,
     Pattern,
     Ref,
+    Repeat,
     Rule,
     While,
     walk,
@@ -43,6 +44,8 @@ class Making:
     body: Pattern
     atoms: tuple[tuple[str, Atom], ...]
     group: bool
+    repeated: frozenset[str] = frozenset()
+    """The types of events in repetitions, which have no single label."""
 
     def event(self, label: str) -> str:
         """The type of the event that a label names."""
@@ -56,8 +59,14 @@ def makings(rule: Rule) -> list[Making]:
         optional, group = _occurring(replace(rule, body=body))
         for occurring in optional:
             labelled, atoms = _labelled(occurring)
-            found.append(Making(labelled, atoms, group))
+            found.append(Making(labelled, atoms, group, _repeated(body)))
     return found
+
+
+def _repeated(body: Pattern) -> frozenset[str]:
+    repeats = [part for part in positive_parts(body) if isinstance(part, Repeat)]
+    atoms = (part for each in repeats for part in positive_parts(each.pattern))
+    return frozenset(part.event for part in atoms if isinstance(part, Atom))
 
 
 def _occurring(rule: Rule) -> tuple[list[Pattern], bool]:

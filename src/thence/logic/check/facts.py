@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
-from thence.logic.expr import Aggregate, Expr, TimeOf, leaves
+from thence.logic.conjunct import is_inner
+from thence.logic.expr import Aggregate, CausedBy, Expr, TimeOf, leaves
 from thence.logic.ops import (
     Allen,
     And,
@@ -20,6 +21,7 @@ from thence.logic.ops import (
     Par,
     Pattern,
     Ref,
+    Repeat,
     SemanticWindow,
     Seq,
     Ticks,
@@ -31,6 +33,7 @@ from thence.logic.ops import (
     children,
     walk,
 )
+from thence.logic.repetition import element_of
 from thence.model.source import Span
 
 
@@ -44,9 +47,11 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
         return
     whole = facts.table_of(view.rule.body)
     if whole is not None:
+        event = view.rule.event
+        where = "this part of a rule" if is_inner(event) else f"the body of '{event}'"
         problems.error(
             view.rule.span,
-            f"nothing in the body of '{view.rule.event}' occurs: the table '{whole}' has rows, "
+            f"nothing in {where} occurs: the table '{whole}' has rows, "
             "which are true at all times, and no events",
             "name an event that the row is looked up for",
         )
@@ -56,12 +61,7 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
         _check_label(part, facts, problems)
     for expr in _expressions(view):
         for leaf in leaves(expr):
-            if isinstance(leaf, TimeOf) and (table := facts.labelled(leaf.label)) is not None:
-                problems.error(
-                    leaf.span,
-                    f"'{leaf.label}' is a row of the table '{table}', which has no {leaf.which}",
-                    "a row of a table is true at all times; read the time of an event",
-                )
+            _check_leaf(leaf, facts, problems)
     for label, _ in view.rule.policy.labels:
         if (table := facts.labelled(label)) is not None:
             problems.error(
@@ -69,6 +69,26 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
                 f"the policy chooses '{label}', which is a row of the table '{table}'",
                 "a policy chooses among events; every row of a table that fits counts",
             )
+
+
+def _check_leaf(leaf: Expr, facts: _Facts, problems: Problems) -> None:
+    """Refuse the times of a row, and a row among causes and effects."""
+    match leaf:
+        case TimeOf(label, which, span):
+            if (table := facts.labelled(label)) is not None:
+                problems.error(
+                    span,
+                    f"'{label}' is a row of the table '{table}', which has no {which}",
+                    "a row of a table is true at all times; read the time of an event",
+                )
+        case CausedBy():
+            for label in (leaf.effect, leaf.cause):
+                if (table := facts.labelled(label)) is not None:
+                    problems.error(
+                        leaf.span,
+                        f"'{label}' is a row of the table '{table}', and no event",
+                        "`caused_by` is about events; rows are compared by their columns",
+                    )
 
 
 class _Facts:
@@ -176,6 +196,8 @@ def _word(part: Pattern) -> str | None:
             return "anyone"
         case Ticks():
             return "ticks"
+        case Repeat() if element_of(part) is None:
+            return "+"
     return None
 
 
