@@ -39,7 +39,7 @@ _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
 }
 """What lies strictly before what: (part, its start or end, part, its start or end)."""
 
-_LATEST = {"follows": 1, "precedes": 0, "notprecedes": 0} | dict.fromkeys(POINTS, -1)
+_LATEST = {"follows": 1, "precedes": 0, "notprecedes": 0} | dict.fromkeys(POINTS - {"periodic"}, -1)
 """The part at whose end an operator occurs, where that is always the same."""
 
 _POINTS = POINTS | {"follows", "precedes", "both", "notfollows", "notprecedes"}
@@ -273,6 +273,9 @@ class _Graph:
         first = node.parts[0]
         if node.kind in POINTS:
             self.before((first, "e"), (absent, "e"), strict=node.kind == "immediately")
+            if node.kind == "periodic":
+                self.before((absent, "e"), (node, "e"), strict=True)
+                return
             ends_last = node.kind == "without" and absent is node.absent[0]
             self.before((absent, "e"), (node.parts[1], "e"), strict=not ends_last)
             return

@@ -365,7 +365,7 @@ def _limit(token: Token) -> q.Limit:
 
 def _number_or_limit(name: Token, args: Parts, span: Span) -> q.Limit | None:
     """What is no event among an operator's arguments, taken out of them: a duration, which comes
-    last (in ``PERIODIC*``, second), or the number of ``ANY``, which comes first."""
+    last (in ``PERIODIC``, second), or the number of ``ANY``, which comes first."""
     if name.lower() == "any":
         number = args[0]
         if not (isinstance(number, Token) and number.type == "INT"):
@@ -375,7 +375,7 @@ def _number_or_limit(name: Token, args: Parts, span: Span) -> q.Limit | None:
         args.pop(0)
         # Whatever is too long for a number of events is too large in any case.
         return q.Limit(int(number[:9]), start_of(number), end_of(number))
-    place = 1 if name.lower() == "periodic*" and len(args) > 1 else len(args) - 1
+    place = 1 if name.lower() in moments.TIMED and len(args) > 1 else len(args) - 1
     return _limit(args.pop(place)) if isinstance(args[place], Token) else None
 
 

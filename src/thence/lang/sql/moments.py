@@ -57,9 +57,13 @@ FORMS = {
     "other_than": Form("OTHER_THAN(a, b)", 1, more=True, absent=_first),
     "aperiodic": Form("APERIODIC(a, b, c)", 3, absent=_third),
     "without": Form("WITHOUT(a, b, c)", 3, absent=_second),
+    "periodic": Form("PERIODIC(a, '10 s', b)", 2, absent=_second),
     "periodic*": Form("PERIODIC*(a, '10 s', b)", 2),
     "any": Form("ANY(2, a, b, c)", 1, more=True),
 }
+TIMED = frozenset({"periodic", "periodic*"})
+"""The operators that take a duration, as their second argument."""
+
 POINTS = frozenset(FORMS) - {"any"}
 """The operators that become a call of the same name; ANY is written out."""
 
@@ -68,9 +72,9 @@ def check(node: q.Operation, span: Span) -> None:
     """Refuse a call with too few or too many arguments."""
     form, shown = FORMS[node.name], node.name.upper()
     given = len(node.parts)
-    if node.name == "periodic*" and node.limit is None:
+    if node.name in TIMED and node.limit is None:
         raise Refused(span, f"{shown} needs a duration", f"it comes second: {form.example}")
-    if node.name not in ("periodic*", "any") and node.limit is not None:
+    if node.name not in TIMED | {"any"} and node.limit is not None:
         raise Refused(
             Span(node.limit.start, node.limit.end),
             f"{shown} takes no duration",
@@ -126,7 +130,7 @@ def arguments(
             return (*absent, *parts)
         case "without":
             return (parts[0], absent[0], parts[1], absent[1])
-        case "periodic*":
-            duration = s.Literal_(limit, DURATION, span.start, span.end)
-            return (parts[0], duration, parts[1])
+        case "periodic" | "periodic*":
+            first, second = (*parts, *absent)
+            return (first, s.Literal_(limit, DURATION, span.start, span.end), second)
     return (*parts, *absent)
