@@ -178,7 +178,7 @@ def test_every_operator_between_patterns_is_drawn() -> None:
         for drawing in drawings(block)
         for word in re.findall(r"\w+", drawing.pattern)
     }
-    named = {name.rstrip("*") for name in PATTERN_OPERATORS}
+    named = {name.rstrip("*+") for name in PATTERN_OPERATORS}
     assert INFIX | named | {"within", "not", "collect", "at"} <= drawn
 
 
