@@ -196,10 +196,27 @@ def aggregate(term: Aggregate, scopes: list[Scope]) -> Any:
 def over_merged(term: Aggregate, matches: list[Match]) -> Any:
     """An aggregate over the events of one label in matches that a policy merges, each once."""
     rows = set()
+    scopes = [scope for scope, _, _ in matches]
+    own = {name for pattern in scopes[0].collected for name in names_in(gathered_by(pattern))}
+    if term.arg is None or names_read(term.arg) & own - names(scopes[0]):
+        return aggregate(term, scopes)
     for scope, chosen, _ in matches:
         event = event_read(term.arg, scope, chosen)
         rows.add((event.at, event.values, scope.value(term.arg)))
     return over(term, rows)
+
+
+def names_in(pattern: Pattern) -> Iterator[str]:
+    """The labels and variables of a pattern."""
+    for node in walk(pattern):
+        if isinstance(node, Label):
+            yield node.name
+        elif isinstance(node, Atom):
+            yield from (value.name for _, value in node.args if isinstance(value, Var))
+
+
+def names(scope: Scope) -> set[str]:
+    return scope.variables.keys() | scope.labels.keys()
 
 
 def event_read(arg: Expr, scope: Scope, chosen: Pattern) -> Event:

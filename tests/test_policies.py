@@ -78,8 +78,8 @@ def test_words_that_do_not_fit_are_refused(text: str, message: str) -> None:
             "this sum does not say which events it is over",
         ),
         (
-            "m(sum(k)) <- w: (a(_) seq b(_)), while w: collect a(k) using cumulative;",
-            "a rule whose matches are merged cannot collect events besides",
+            "m(count(x)) <- x: a(_)+ seq b(_) using cumulative;",
+            "a rule whose matches are merged cannot repeat events besides",
         ),
         (
             "m() <- (a(_) seq b(_) using cumulative) seq b(_);",

@@ -209,13 +209,19 @@ class History:
         ids = both[len(heads) :]
         uses: dict[int, set[Use]] = {}
         gaps: dict[int, dict[tuple[object, ...], Gap]] = {}
-        for match, numbers in found.parts:
+        for part in found.parts:
+            match = part.match
             used = [_uses_of(match, a, match.rows(a)) for a in match.prepared.conjunct.parts]
-            pairs = zip(numbers.tolist(), _gaps(match), strict=True)
+            pairs = zip(part.numbers.tolist(), _gaps(match), strict=True)
             for row, (number, absent) in enumerate(pairs):
                 if ids[number] in positions:
                     uses.setdefault(number, set()).update(each[row] for each in used)
                     gaps.setdefault(number, {}).update((gap.identity, gap) for gap in absent)
+            for held in part.collections:
+                members = _uses_of(match, held.window.atom, held.members, collected=True)
+                for number, use in zip(part.numbers[held.rows].tolist(), members, strict=True):
+                    if ids[number] in positions:
+                        uses[number].add(use)
         for number, made_of in uses.items():
             derived = Derived(
                 rule[0].conjunct.span, frozenset(made_of), tuple(gaps[number].values())

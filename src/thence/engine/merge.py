@@ -2,7 +2,7 @@
 
 The matches of a group have their terminator in common, and every event of which all count. Those
 that agree in the plain terms of the head give one event, which spans all of them; the head's
-aggregates are over the events of one label in them, each once.
+aggregates are over the events of one label in them, or over what they collect, each once.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ import pyarrow as pa
 
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
 from thence.engine.arrays import Index
+from thence.engine.collect import Collection, with_holdings
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
+from thence.engine.sliding import identified
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
 
@@ -28,20 +30,31 @@ Grouped = tuple[Match, Index]
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Matches of one alternative, for each the number of the event it is a part of, and what they
+    collect."""
+
+    match: Match
+    numbers: Index
+    collections: tuple[Collection, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Merged:
-    """What a rule derives, and for each of its matches the number of the event it is a part of."""
+    """What a rule derives, and from which of its matches."""
 
     events: Events
-    parts: tuple[Grouped, ...]
+    parts: tuple[Part, ...]
 
 
 def merged_results(chosen: Sequence[Grouped], lineage: bool) -> Merged:
     """One event per group and plain head terms."""
-    matches = [match for match, _ in chosen]
+    held = [(*with_holdings(match), group) for match, group in chosen]
+    matches = [match for match, _, _, _ in held]
     conjunct = matches[0].prepared.conjunct
     places = [i for i, term in enumerate(conjunct.terms) if not isinstance(term, Aggregate)]
     plain = {i: pa.concat_arrays([head_column(match, i) for match in matches]) for i in places}
-    together = np.concatenate([group for _, group in chosen])
+    together = np.concatenate([group[rows] for _, rows, _, group in held])
     groups, first = group_ids([together, *plain.values()], len(together))
     intervals = [interval(match) for match in matches]
     start = np.concatenate([start for start, _ in intervals])
@@ -50,7 +63,11 @@ def merged_results(chosen: Sequence[Grouped], lineage: bool) -> Merged:
     np.minimum.at(starts, groups, start)
     np.maximum.at(ends, groups, end)
     cuts = np.cumsum([match.length for match in matches])[:-1]
-    parts = tuple(zip(matches, np.split(groups, cuts), strict=True))
+    numbers = np.split(groups, cuts)
+    parts = tuple(
+        Part(match, own, tuple(collections))
+        for (match, _, collections, _), own in zip(held, numbers, strict=True)
+    )
     columns: dict[str, Any] = {}
     for place, name in enumerate(conjunct.columns):
         if place in plain:
@@ -58,26 +75,37 @@ def merged_results(chosen: Sequence[Grouped], lineage: bool) -> Merged:
         else:
             columns[name] = _aggregated(parts, place, len(first))
     if lineage:
-        lists = [collected_lineage(match, (), own, len(first)) for match, own in parts]
+        lists = [collected_lineage(p.match, p.collections, p.numbers, len(first)) for p in parts]
         columns[LINEAGE] = joined_lineage(lists, len(first))
     return Merged(Events(starts, ends, columns), parts)
 
 
-def _aggregated(parts: Sequence[Grouped], place: int, count: int) -> Any:
+def _aggregated(parts: Sequence[Part], place: int, count: int) -> Any:
     """One aggregate of the head, for each event."""
-    members, values, rels = [], [], []
+    groups, members, values, rels = [], [], [], []
     offset = 0
-    for match, _ in parts:
+    for part in parts:
+        match = part.match
         term = match.prepared.conjunct.terms[place]
-        assert isinstance(term, Aggregate) and term.arg is not None
-        (atom,) = match.prepared.atoms_of(match.prepared.reads(term))
-        rels.append(match.rels[atom])
+        assert isinstance(term, Aggregate)
+        read = match.prepared.atoms_of(match.prepared.reads(term))
+        own = [c for c in part.collections if c.window.atom in read or term.arg is None]
+        if own:
+            rows, atom = own[0].rows, own[0].window.atom
+            match = match.extend(rows, atom, own[0].members)
+            rels.append(identified(match, atom))
+        else:
+            rows = np.arange(match.length)
+            atom = next(a for a in read if a in match.prepared.conjunct.positive)
+            rels.append(match.rels[atom])
+        groups.append(part.numbers[rows])
         members.append(match.rows(atom) + offset)
-        offset += len(match.rels[atom])
-        values.append(evaluate(term.arg, match.leaf, match.length))
+        offset += len(rels[-1])
+        if term.arg is not None:
+            values.append(evaluate(term.arg, match.leaf, match.length))
     ranks = collection_order(rels)[np.concatenate(members)]
-    groups = np.concatenate([own for _, own in parts])
-    in_group, _, picked = once_per_group(groups, ranks, pa.concat_arrays(values))
-    call = parts[0][0].prepared.conjunct.terms[place]
+    argument = pa.concat_arrays(values) if values else None
+    in_group, _, picked = once_per_group(np.concatenate(groups), ranks, argument)
+    call = parts[0].match.prepared.conjunct.terms[place]
     assert isinstance(call, Aggregate)
     return aggregate(call, in_group, picked, count)

@@ -24,11 +24,11 @@ def collect_of(rule: Rule, aggregate: Aggregate) -> While | Moments | Repeat | N
 def check_aggregates(view: RuleView, problems: Problems) -> None:
     """Refuse aggregates that have nothing to aggregate, or could mean several things."""
     policy = view.rule.policy
-    if policy.merges and view.collects:
+    if policy.merges and any(isinstance(pattern, Repeat) for pattern, _ in view.collects):
         problems.error(
             policy.span,
-            "a rule whose matches are merged cannot collect events besides",
-            "give what is collected a rule of its own",
+            "a rule whose matches are merged cannot repeat events besides",
+            "'using greedy exclusive' takes all repetitions, and uses them up",
         )
         return
     for term in view.rule.terms:
@@ -99,7 +99,7 @@ def _warn_of_combinations(view: RuleView, problems: Problems) -> None:
 
 def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
     function = aggregate.function
-    if view.rule.policy.merges:
+    if view.rule.policy.merges and not _reads_collected(aggregate, view):
         _check_merging(aggregate, view, problems)
         return
     if not view.collects:
@@ -142,6 +142,14 @@ def _check_distinct(aggregate: Aggregate, problems: Problems) -> None:
             f"distinct changes nothing in {aggregate.function}",
             f"write {aggregate.function}(…) without it",
         )
+
+
+def _reads_collected(aggregate: Aggregate, view: RuleView) -> bool:
+    """Whether an aggregate is over what a rule collects, and not over the events of its matches."""
+    if aggregate.arg is None:
+        return bool(view.collects)
+    inner = [leaf for leaf in leaves(aggregate.arg) if not _seen(leaf, view.root)]
+    return any(_seen(leaf, scope) for leaf in inner for _, scope in view.collects)
 
 
 def _check_merging(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
