@@ -18,7 +18,6 @@ from oracle_patterns import (
     Interval,
     Scope,
     identity,
-    names_of,
     occurrences,
     own_variables,
     the_event,
@@ -26,6 +25,7 @@ from oracle_patterns import (
 )
 from oracle_policies import Match, merged_by, merges
 from oracle_repeats import greedy_only
+from oracle_sequences import names_of
 from oracle_values import canonical, order
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import product
 from typing import Any, NamedTuple
 
 from oracle_values import equal, evaluate, instant, order
@@ -28,7 +28,6 @@ from thence.logic.expr import (
     Attr,
     Call,
     CausedBy,
-    Const,
     Expr,
     Folded,
     TimeOf,
@@ -450,14 +449,14 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                         scope.gates.append(scope.place(effect).end)
             return interval(inner, scope)
         case Repeated():
-            return repetition(pattern, scope)
+            return sequences().repetition(pattern, scope)
         case Until(inner, closing):
-            whole = sequence([inner, closing], scope)
+            whole = sequences().sequence([inner, closing], scope)
             at1, at2 = interval(inner, scope), interval(closing, scope)
             if whole is None:
                 return None
             scope.gates.append(at2.start)
-            alike = occurrences(unchosen(closing), alone(scope))
+            alike = occurrences(sequences().unchosen(closing), sequences().alone(scope))
             return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):
             at = interval(inner, scope)
@@ -466,9 +465,9 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             scope.gates.append(time)
             return Interval(time, time)
         case Timer(of):
-            return timer(pattern, scope.place(of), scope)
+            return moments().timer(pattern, scope.place(of), scope)
         case Seq(parts):
-            return sequence(list(parts), scope)
+            return sequences().sequence(list(parts), scope)
         case And(parts):
             if not all(judged(part, scope) for part in parts if isinstance(part, While)):
                 return None
@@ -482,7 +481,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             return span([at1, at2]) if max(at1.start, at2.start) < min(at1.end, at2.end) else None
         case Allen(relation, left, right):
             at1, at2 = interval(left, scope), interval(right, scope)
-            if at1 is None or at2 is None or not allen(relation, at1, at2):
+            if at1 is None or at2 is None or not moments().allen(relation, at1, at2):
                 return None
             return span([at1, at2])
         case Not(absent, first, last):
@@ -505,127 +504,26 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             scope.gates.append(time)
             return Interval(time, time) if time < at.end + ticks.reach else None
         case SemanticWindow(operator, left, right, limit):
-            time = semantic_window(operator, left, right, limit, scope)
+            time = moments().semantic_window(operator, left, right, limit, scope)
             return None if time is None else Interval(time, time)
         case Moments():
-            time = moment(pattern, scope)
+            time = moments().moment(pattern, scope)
             return None if time is None else Interval(time, time)
     raise AssertionError(pattern)
 
 
-def sequence(parts: list[Pattern], scope: Scope) -> Interval | None:
-    """One after another; where the policy is strict, with nothing of either's kind between."""
-    flat = [inner for part in parts for inner in flattened(part)]
-    present = [p for p in flat if not (isinstance(p, Repeated) and not p.parts)]
-    empty = [p for p in flat if isinstance(p, Repeated) and not p.parts]
-    if any(repetition(part, scope, may_be_empty=True) is None for part in empty):
-        return None
-    ats = [interval(part, scope) for part in present]
-    if None in ats or not all(a.end < b.start for a, b in pairwise(ats)):
-        return None
-    if scope.policy.strict:
-        for (one, a), (other, b) in pairwise(zip(present, ats, strict=True)):
-            scope.gates.append(b.start)
-            for part in (one, other):
-                if between(kind(part, scope), a.end, b.start, scope):
-                    return None
-    return span(ats)
+def sequences() -> Any:
+    """What sequences and repetitions mean, which asks in turn where patterns occur."""
+    import oracle_sequences
+
+    return oracle_sequences
 
 
-def flattened(pattern: Pattern) -> list[Pattern]:
-    if isinstance(pattern, Seq):
-        return [inner for part in pattern.parts for inner in flattened(part)]
-    return [pattern]
+def moments() -> Any:
+    """What operators over intervals and instants mean, which asks in turn where patterns occur."""
+    import oracle_moments
 
-
-def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> Interval | None:
-    """From the first to the last, if each fulfils its conditions and follows the one before."""
-    repeat, most = pattern.repeat, pattern.repeat.most
-    size = len(pattern.parts)
-    if not scope.policy.greedy and (size < repeat.least or (most is not None and size > most)):
-        return None
-    found: list[tuple[Scope, Pattern, Interval]] = []
-    for part in pattern.parts:
-        inner = bind(part, scope)
-        if inner is None:
-            return None
-        inner = replace(inner, previous=found[-1][0] if found else None)
-        at = interval(part, inner)
-        if at is None:
-            return None
-        if found and scope.policy.strict:
-            if between(kind(part, scope), found[-1][2].end, at.start, scope):
-                return None
-        found.append((inner, part, at))
-    scope.repeated[repeat] = found
-    if not found:
-        return Interval(0, 0) if may_be_empty else None
-    return span([at for _, _, at in found])
-
-
-def kind(pattern: Pattern, scope: Scope) -> Pattern | None:
-    """What stands for all events of a part's kind: with its constants, and with those of its
-    variables that other parts have too."""
-    if isinstance(pattern, Repeated):
-        pattern = pattern.parts[0]
-    pattern = bare(pattern)
-    if isinstance(pattern, Judged):
-        return unchosen(pattern.chosen)
-    if not isinstance(pattern, Chosen):
-        return None
-    args = [
-        (name, term)
-        for name, term in pattern.atom.args
-        if isinstance(term, Const) or (isinstance(term, Var) and term.name in scope.joining)
-    ]
-    return Atom(pattern.atom.event, tuple(args))
-
-
-def between(pattern: Pattern | None, start: int, end: int, scope: Scope) -> bool:
-    """Whether something lies strictly between two times."""
-    if pattern is None:
-        return False
-    return any(inside(at, start, end) for _, _, at in occurrences(pattern, alone(scope)))
-
-
-def alone(scope: Scope) -> Scope:
-    """A scope that knows only the variables that several parts of the rule have."""
-    known = {name: value for name, value in scope.variables.items() if name in scope.joining}
-    return replace(scope, variables=known)
-
-
-def unchosen(pattern: Pattern) -> Pattern:
-    """The pattern of which events were chosen."""
-    if isinstance(pattern, Chosen):
-        return pattern.atom
-    return with_asserted(pattern, tuple(unchosen(part) for part in asserted(pattern)))
-
-
-def names_of(rule: Rule) -> tuple[frozenset[str], frozenset[str]]:
-    """The variables that have one value for all repetitions, and those that several atoms have."""
-    inside_of: list[set[str]] = []
-    outside: set[str] = set()
-    everywhere: list[str] = []
-
-    def visit(pattern: Pattern, own: set[str] | None) -> None:
-        if isinstance(pattern, Repeat) and own is None:
-            own = set()
-            inside_of.append(own)
-        if isinstance(pattern, Atom):
-            names = {term.name for _, term in pattern.args if isinstance(term, Var)}
-            everywhere.extend(names)
-            (outside if own is None else own).update(names)
-        for part in children(pattern):
-            visit(part, own)
-
-    visit(rule.body, None)
-    for term in rule.terms:
-        if isinstance(term.value, Expr):
-            outside |= variables(term.value)
-    repeated = [name for own in inside_of for name in own]
-    shared = {name for name in repeated if name in outside or repeated.count(name) > 1}
-    joining = shared | {name for name in everywhere if everywhere.count(name) > 1}
-    return frozenset(shared), frozenset(joining)
+    return oracle_moments
 
 
 def span(ats: list[Interval | None]) -> Interval | None:
@@ -642,108 +540,6 @@ def inside(at: Interval, start: int, end: int) -> bool:
 def same(a: Pattern, a_scope: Scope, b: Pattern, b_scope: Scope) -> bool:
     """Whether two things of one label are one and the same event."""
     return the_event(a) == the_event(b) and interval(a, a_scope) == interval(b, b_scope)
-
-
-def timer(timer: Timer, of: Interval | None, scope: Scope) -> Interval | None:
-    if of is None:
-        return None
-    start = getattr(of, timer.start_anchor) + timer.start_shift
-    end = getattr(of, timer.end_anchor) + timer.end_shift
-    scope.gates.append(end)
-    return Interval(start, end) if start <= end else None
-
-
-def allen(relation: str, a: Interval, b: Interval) -> bool:
-    """The thirteen relations; seven as the papers give them, six with the sides exchanged."""
-    inverse = {
-        "after": "before",
-        "met_by": "meets",
-        "contains": "during",
-        "started_by": "starts",
-        "finished_by": "finishes",
-        "overlapped_by": "overlaps",
-    }
-    if relation in inverse:
-        return allen(inverse[relation], b, a)
-    return {
-        "equals": a.start == b.start and a.end == b.end,
-        "before": a.end < b.start,
-        "meets": a.end == b.start,
-        "during": b.start < a.start and a.end < b.end,
-        "starts": a.start == b.start and a.end < b.end,
-        "finishes": b.start < a.start and a.end == b.end,
-        "overlaps": a.start < b.start < a.end < b.end,
-    }[relation]
-
-
-def semantic_window(
-    operator: str, left: Pattern, right: Pattern, d: int, scope: Scope
-) -> int | None:
-    """The point at which a window operator of paper 0 occurs; ``t`` is the end of an occurrence."""
-    at1 = interval(left, scope)
-    if at1 is None:
-        return None
-    t1 = at1.end
-    if operator == "notfollows":
-        scope.gates.append(t1 + d)
-        found = any(t1 < at.end <= t1 + d for _, _, at in occurrences(right, scope))
-        return None if found else t1 + d
-    if operator == "notprecedes":
-        scope.gates.append(t1)
-        found = any(t1 - d <= at.end < t1 for _, _, at in occurrences(right, scope))
-        return None if found else t1
-    at2 = interval(right, scope)
-    if at2 is None:
-        return None
-    t2 = at2.end
-    if operator == "follows":
-        return t2 if t1 < t2 <= t1 + d else None
-    if operator == "precedes":
-        return t1 if t1 - d <= t2 < t1 else None
-    assert operator == "both"
-    return max(t1, t2) if abs(t1 - t2) <= d else None
-
-
-def moment(pattern: Moments, scope: Scope) -> int | None:
-    """The point at which an operator of SNOOP or COMPOSE occurs, as paper 0 writes each down."""
-    ats = [interval(part, scope) for part in pattern.parts]
-    if None in ats:
-        return None
-    times = [at.end for at in ats]
-    t1, t = times[0], times[-1]
-
-    def absent(which: int, first: int, last: int) -> bool:
-        scope.gates.append(t)
-        found = occurrences(pattern.absent[which], scope)
-        return not any(first <= at.end <= last for _, _, at in found)
-
-    match pattern.operator:
-        case "then":  # (E1; E2)(t): E1(t1), E2(t), t1 <= t
-            holds = all(a <= b for a, b in pairwise(times))
-        case "prior":  # F after E
-            holds = all(a < b for a, b in pairwise(times))
-        case "relative+":  # the union of all relative^i(E): E is one of them, and all end with an E
-            holds = True
-        case "simultaneous":  # E and F at one time
-            holds = len(set(times)) == 1
-        case "immediately":  # F after E, and nothing in between
-            holds = t1 < t and absent(0, t1 + 1, t - 1)
-        case "other_than":  # an event, and no E at its time
-            holds = absent(0, t, t)
-        case "aperiodic":  # A(E1, E2, E3)(t): t1 <= t, and no E3 with t1 <= t2 < t
-            holds = t1 <= t and absent(0, t1, t - 1)
-        case "aperiodic*":  # A*(E1, E2, E3)(t): t1 <= t, over all E2 from t1 to t
-            holds = t1 <= t
-            scope.gates.append(t)
-            found = occurrences(pattern.collected[0], scope)
-            scope.collected[pattern] = [one for one in found if t1 <= one[2].end <= t]
-        case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
-            holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)
-        case "periodic*":  # P*(E1, [T], E2)(t): t1 + T <= t
-            holds = t1 + pattern.limit <= t
-        case other:
-            raise AssertionError(other)
-    return t if holds else None
 
 
 def judged(part: While, scope: Scope) -> bool:
