@@ -17,12 +17,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+FROM_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+"""What an enclosing make hands down, and by which another one sees that it is inside."""
+
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
 
 
 def make(*arguments: str) -> str:
-    # An enclosing make would hand its own flags down.
-    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS")}
+    environment = {k: v for k, v in os.environ.items() if k not in FROM_MAKE}
     done = subprocess.run(
         ["make", *arguments],
         cwd=ROOT,
