@@ -39,7 +39,7 @@ def chart(figure: Figure, results: Sequence[Result]) -> Any:
         f"Figure {figure.name}: {figure.title}",
         subtitle=[
             f"{figure.events:,} events; higher is faster; throughput on a logarithmic scale",
-            f"The gap, how much longer the join takes than Thence: {_gaps(results)}",
+            f"The gap, how much more CPU time the join takes than Thence: {_gaps(results)}",
         ],
         anchor="start",
     )

@@ -119,7 +119,8 @@ def run(
                     question = point.question
                     if question not in known:
                         ways = [way for ask in asks for way in ask(question)]
-                        known[question] = tuple(measured(ways, effort))
+                        fresh = not any(found.values())
+                        known[question] = tuple(measured(ways, effort.first if fresh else effort))
                     result = Result(point.x, events, known[question])
                     print("\n".join((*lines(result, bars=bars), "")), flush=True)
                     found[figure].append(result)
