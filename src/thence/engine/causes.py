@@ -326,7 +326,7 @@ def _groups(matches: Sequence[Match], heads: Events) -> Iterator[tuple[int, Deri
     gaps: dict[int, dict[tuple[object, ...], Gap]] = {}
     for match in matches:
         conjunct = match.prepared.conjunct
-        match, collections = holdings(match.where(right[match.rows(head_atom(conjunct))]))
+        match, _, collections = holdings(match.where(right[match.rows(head_atom(conjunct))]))
         owners = match.rows(head_atom(conjunct))
         for used in _uses(match):
             for owner, use in zip(owners.tolist(), used, strict=True):

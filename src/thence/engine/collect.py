@@ -141,17 +141,11 @@ def _gather(part: _Part) -> tuple[_Part, list[Collection]]:
     return _Part(part.match.where(filled), part.groups[filled]), _kept(collections, filled)
 
 
-def with_holdings(match: Match) -> tuple[Match, Mask, list[Collection]]:
+def holdings(match: Match) -> tuple[Match, Mask, list[Collection]]:
     """The rows of a match in which every window holds something, which those are, and what each
     window holds."""
     filled, collections = _pairs(match)
     return match.where(filled), filled, collections if filled.all() else _kept(collections, filled)
-
-
-def holdings(match: Match) -> tuple[Match, list[Collection]]:
-    """The rows of a match in which every window holds something, and what each window holds."""
-    filled, collections = _pairs(match)
-    return match.where(filled), collections if filled.all() else _kept(collections, filled)
 
 
 def _pairs(match: Match) -> tuple[Mask, list[Collection]]:

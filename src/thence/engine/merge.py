@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
 from thence.engine.arrays import Index
-from thence.engine.collect import Collection, with_holdings
+from thence.engine.collect import Collection, holdings
 from thence.engine.evaluate import evaluate
 from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
 from thence.engine.match import Match
@@ -49,7 +49,7 @@ class Merged:
 
 def merged_results(chosen: Sequence[Grouped], lineage: bool) -> Merged:
     """One event per group and plain head terms."""
-    held = [(*with_holdings(match), group) for match, group in chosen]
+    held = [(*holdings(match), group) for match, group in chosen]
     matches = [match for match, _, _, _ in held]
     conjunct = matches[0].prepared.conjunct
     places = [i for i, term in enumerate(conjunct.terms) if not isinstance(term, Aggregate)]

@@ -111,31 +111,38 @@ class Candidates:
 
 def _repeated(match: Match, window: WindowUse, members_matter: bool) -> Match:
     parts = [
-        _in_block(block, window, members_matter) for block in _blocks(match, window) if block.length
+        _in_block(block, window, search, members_matter)
+        for block, search in _blocks(match, window)
+        if block.length
     ]
     return concat_chained(parts)
 
 
-def _blocks(match: Match, window: WindowUse) -> Iterator[Match]:
-    """Some rows of a match at a time, with about a chunk of candidates between them."""
+def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSearch | None]]:
+    """Some rows of a match at a time, with about a chunk of candidates between them, and the search
+    for these; none where there is nothing to find."""
     if len(match.rels[window.atom]) == 0:
-        yield match
+        yield match, None
         return
-    found = WindowSearch(match, window).candidates
+    search = WindowSearch(match, window)
+    found = search.candidates
     total = np.cumsum(found.last - found.first)
     low = 0
     while low < match.length:
         done = total[low - 1] if low else 0
         high = max(int(np.searchsorted(total, done + ranges.CHUNK, "right")), low + 1)
         if low == 0 and high >= match.length:
-            yield match
+            yield match, search
             return
-        yield match.take(np.arange(low, min(high, match.length)))
+        block = match.take(np.arange(low, min(high, match.length)))
+        yield block, WindowSearch(block, window)
         low = high
 
 
-def _in_block(match: Match, window: WindowUse, members_matter: bool) -> Match:
-    found = _candidates(match, window)
+def _in_block(
+    match: Match, window: WindowUse, search: WindowSearch | None, members_matter: bool
+) -> Match:
+    found = _candidates(match, window, search)
     repetition = found.repetition
     if repetition.greedy:
         rows, chains = greedy_chains(found)
@@ -148,12 +155,12 @@ def _in_block(match: Match, window: WindowUse, members_matter: bool) -> Match:
     return match.chained(rows, window.atom, chains)
 
 
-def _candidates(match: Match, window: WindowUse) -> Candidates:
+def _candidates(match: Match, window: WindowUse, search: WindowSearch | None) -> Candidates:
     """What may be a repetition, in order."""
     rel, repetition = match.rels[window.atom], window.repetition
     assert repetition is not None
     none = np.empty(0, dtype=np.int64)
-    pairs = list(WindowSearch(match, window).found()) if len(rel) else []
+    pairs = [] if search is None else list(search.found())
     rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
     members = np.concatenate([members for _, members in pairs]) if pairs else none
     rows, members = _in_order(match, window.atom, rows, members)

@@ -35,11 +35,10 @@ from thence.logic.ops import (
     Where,
     While,
     Within,
-    children,
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
-from thence.logic.repetition import element_of, with_children
+from thence.logic.repetition import element_of
 from thence.logic.scope import is_own_rule, own_labels
 from thence.model.source import NOWHERE, Span
 
@@ -71,21 +70,27 @@ def with_own_rules(program: LogicProgram) -> LogicProgram:
 def _repeating_events(pattern: Pattern, limit: int | None) -> Pattern:
     """A pattern in which every repetition is of an event: what is more than that is judged by
     itself. ``limit`` is how long everything around it lasts at most."""
-    match pattern:
-        case Within(_, most):
-            limit = most if limit is None else min(limit, most)
-        case Repeat(inner) if element_of(pattern) is None:
-            conditions: list[Where] = []
-            while isinstance(inner, Where):
-                conditions.append(inner)
-                inner = inner.pattern
-            inner = _repeating_events(inner, limit)
-            short = inner if limit is None else Within(inner, limit)
-            event: Pattern = Using(short, UNRESTRICTED, pattern.span)
-            for condition in reversed(conditions):
-                event = replace(condition, pattern=event)
-            return replace(pattern, pattern=event)
-    return with_children(pattern, [_repeating_events(p, limit) for p in children(pattern)])
+
+    def change(node: Any) -> Any:
+        match node:
+            case Within(inner, most):
+                found = _repeating_events(inner, most if limit is None else min(limit, most))
+                return node if found is inner else replace(node, pattern=found)
+            case Repeat(inner) if element_of(node) is None:
+                conditions: list[Where] = []
+                while isinstance(inner, Where):
+                    conditions.append(inner)
+                    inner = inner.pattern
+                inner = _repeating_events(inner, limit)
+                short = inner if limit is None else Within(inner, limit)
+                event: Pattern = Using(short, UNRESTRICTED, node.span)
+                for condition in reversed(conditions):
+                    event = replace(condition, pattern=event)
+                return replace(node, pattern=event)
+        return node
+
+    found: Pattern = changed(pattern, change)
+    return found
 
 
 def _innermost(body: Pattern) -> Pattern | None:

@@ -12,7 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
+from thence.logic.changes import changed
 from thence.logic.expr import (
     PREVIOUS,
     Aggregate,
@@ -24,32 +26,7 @@ from thence.logic.expr import (
     conjuncts,
     leaves,
 )
-from thence.logic.ops import (
-    Allen,
-    And,
-    AnyOne,
-    Atom,
-    Beside,
-    Label,
-    Moments,
-    NoFact,
-    Not,
-    Or,
-    Par,
-    Pattern,
-    Repeat,
-    Rule,
-    SemanticWindow,
-    Seq,
-    Ticks,
-    Until,
-    Using,
-    Where,
-    While,
-    Within,
-    children,
-    walk,
-)
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, Within, children, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,26 +120,31 @@ def settled(rule: Rule) -> Rule:
 
 
 def _settled(pattern: Pattern, shared: frozenset[str]) -> Pattern:
-    match pattern:
-        case Repeat():
-            return pattern
-        case Where(inner, condition):
-            owners = list(repeats(inner))
-            names = [_names(owner, shared) for owner in owners]
-            stay: list[Expr] = []
-            moved: dict[int, list[Expr]] = {}
-            for part in conjuncts(condition):
-                place = _place(part, names)
-                (stay if place is None else moved.setdefault(place, [])).append(part)
-            for place, conditions in moved.items():
-                owner = owners[place]
-                whole = replace(owner, pattern=Where(owner.pattern, _joined(conditions)))
-                inner = replaced(inner, owner, whole)
-            inner = _settled(inner, shared)
-            if not moved:
-                return replace(pattern, pattern=inner)
-            return Where(inner, _joined(stay), pattern.span) if stay else inner
-    return with_children(pattern, [_settled(part, shared) for part in children(pattern)])
+    found: Pattern = changed(pattern, lambda node: _moved(node, shared))
+    return found
+
+
+def _moved(node: Any, shared: frozenset[str]) -> Any:
+    """Conditions on what is repeated inside the repetition; anything else as it is."""
+    if not isinstance(node, Where):
+        return node
+    inner, owners = node.pattern, list(repeats(node.pattern))
+    names = [_names(owner, shared) for owner in owners]
+    stay: list[Expr] = []
+    moved: dict[int, list[Expr]] = {}
+    for part in conjuncts(node.condition):
+        place = _place(part, names)
+        (stay if place is None else moved.setdefault(place, [])).append(part)
+    if not moved:
+        return node
+    fuller = {
+        id(owners[place]): replace(
+            owners[place], pattern=Where(owners[place].pattern, _joined(conditions))
+        )
+        for place, conditions in moved.items()
+    }
+    inner = _settled(changed(inner, lambda part: fuller.get(id(part), part)), shared)
+    return Where(inner, _joined(stay), node.span) if stay else inner
 
 
 def _names(repeat: Repeat, shared: frozenset[str]) -> frozenset[str]:
@@ -183,32 +165,3 @@ def _place(condition: Expr, names: Sequence[frozenset[str]]) -> int | None:
 
 def _joined(conditions: Sequence[Expr]) -> Expr:
     return reduce(lambda left, right: Call("and", (left, right)), conditions)
-
-
-def replaced(pattern: Pattern, old: Pattern, new: Pattern) -> Pattern:
-    """A pattern with a part of it exchanged for another."""
-    if pattern is old:
-        return new
-    return with_children(pattern, [replaced(part, old, new) for part in children(pattern)])
-
-
-def with_children(pattern: Pattern, parts: Sequence[Pattern]) -> Pattern:
-    """A pattern with other patterns directly inside it, in the order of ``children``."""
-    if all(new is old for new, old in zip(parts, children(pattern), strict=True)):
-        return pattern
-    match pattern:
-        case Not():
-            return replace(pattern, absent=parts[0], first=parts[1], last=parts[2])
-        case Until():
-            return replace(pattern, pattern=parts[0], closing=parts[1])
-        case Beside():
-            return replace(pattern, pattern=parts[0], other=parts[1])
-        case Par() | Allen() | SemanticWindow():
-            return replace(pattern, left=parts[0], right=parts[1])
-        case Label() | Within() | Where() | While() | Repeat() | NoFact() | Using() | Ticks():
-            return replace(pattern, pattern=parts[0])
-        case Moments(_, own):
-            return replace(pattern, parts=tuple(parts[: len(own)]), absent=tuple(parts[len(own) :]))
-        case Seq() | And() | Or() | AnyOne():
-            return replace(pattern, parts=tuple(parts))
-    raise AssertionError(f"nothing is inside {type(pattern).__name__}")

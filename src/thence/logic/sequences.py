@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thence.logic.bounds import Constraint
+from thence.logic.changes import changed
 from thence.logic.conjunct import Column, NodeTime
 from thence.logic.expr import Attr, Call, Const, Expr, Var, leaves
-from thence.logic.ops import Atom, Label, Pattern, Repeat, Seq, Until, Where, Within, children
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Seq, Until, Where, Within
 from thence.logic.pieces import Interval, Repeated, Window
-from thence.logic.repetition import Element, element_of, with_children
+from thence.logic.repetition import Element, element_of
 from thence.logic.scope import positive_variables
 from thence.model.source import Span
 
@@ -47,7 +48,7 @@ def in_sequence(body: Body, parts: Sequence[Pattern], span: Span) -> list[Interv
         if first or last:
             found[place] = anchored(body, part, first, last, leading=before is None)
         else:
-            _refuse_compound(body, part)
+            _element(body, part)
             body.repeated.append(Repeated(part, (), (), None, None, False, len(body.atoms)))
         records[place] = body.repeated[-1]
     places = sorted(found)
@@ -113,7 +114,7 @@ def anchored(body: Body, repeat: Repeat, first: bool, last: bool, leading: bool)
 
 def _anchor(body: Body, repeat: Repeat) -> int:
     """One repetition as an event of the match, with the conditions that each one has."""
-    element = _refuse_compound(body, repeat)
+    element = _element(body, repeat)
     shown = tuple(pair for pair in element.atom.args if _is_shared(pair[1], body))
     atom = body.atom(replace(element.atom, args=shown), element.label)
     use = body.atoms[atom]
@@ -130,19 +131,15 @@ def _is_shared(argument: Expr, body: Body) -> bool:
 
 def _binds(body: Body, repeat: Repeat, parts: Sequence[Pattern]) -> bool:
     """Whether a repetition is what binds a variable of the match."""
-    element = _refuse_compound(body, repeat)
+    element = _element(body, repeat)
     own = {arg.name for _, arg in element.atom.args if isinstance(arg, Var)} & body.shared
     return bool(own - set(positive_variables(body.rule.body)))
 
 
-def _refuse_compound(body: Body, repeat: Repeat) -> Element:
+def _element(body: Body, repeat: Repeat) -> Element:
+    """The event that is repeated; larger patterns have become events by now (``inner.py``)."""
     element = element_of(repeat)
-    if element is None:
-        raise body.refuse(
-            repeat.span,
-            "a repetition is of one event",
-            "give the pattern a rule of its own, and repeat that rule's event",
-        )
+    assert element is not None
     if body.is_table(element.atom.event):
         raise body.refuse(
             repeat.span,
@@ -200,20 +197,12 @@ def _nothing_between(
 def renamed(pattern: Pattern, kept: frozenset[str]) -> Pattern:
     """A pattern as another of its kind: the variables that are only its own are other ones."""
 
-    def other(expr: Expr) -> Expr:
-        match expr:
-            case Var(name) if name not in kept:
-                return replace(expr, name=f"{name}'")
-            case Call(_, args):
-                return replace(expr, args=tuple(other(arg) for arg in args))
-        return expr
+    def other(node: Any) -> Any:
+        own = isinstance(node, Var) and node.name not in kept
+        return replace(node, name=f"{node.name}'") if own else node
 
-    match pattern:
-        case Atom(_, args):
-            return replace(pattern, args=tuple((name, other(arg)) for name, arg in args))
-        case Where(inner, condition):
-            return replace(pattern, pattern=renamed(inner, kept), condition=other(condition))
-    return with_children(pattern, [renamed(part, kept) for part in children(pattern)])
+    found: Pattern = changed(pattern, other)
+    return found
 
 
 def kind_of(pattern: Pattern, body: Body) -> Atom | None:
