@@ -74,8 +74,8 @@ def _repeating_events(pattern: Pattern, limit: int | None) -> Pattern:
     def change(node: Any) -> Any:
         match node:
             case Within(inner, most):
-                found = _repeating_events(inner, most if limit is None else min(limit, most))
-                return node if found is inner else replace(node, pattern=found)
+                shorter = most if limit is None else min(limit, most)
+                return replace(node, pattern=_repeating_events(inner, shorter))
             case Repeat(inner) if element_of(node) is None:
                 conditions: list[Where] = []
                 while isinstance(inner, Where):
