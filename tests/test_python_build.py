@@ -49,6 +49,15 @@ def assert_means(rules: str, *definitions: Any) -> None:
 # -- how programs read
 
 
+def test_a_policy_before_or_after_the_head() -> None:
+    a, b, c = Tick("a"), Tick("b"), Alarm("c")
+    pattern = (a >> b.one_or_more() >> c).within("5 s")
+    text = """rising(a.id, count(b.start) as n) <-
+              a: tick seq b: tick+ seq c: alarm within 5 s using greedy;"""
+    assert_means(text, pattern.using("greedy").select("rising", a.id, n=fn.count(b)))
+    assert_means(text, pattern.select("rising", a.id, n=fn.count(b)).using("greedy"))
+
+
 def test_a_sequence_with_conditions() -> None:
     a, b = Tick("a"), Tick("b")
     spike = (a >> b).within("10 s").where(b.id == a.id, b.price > 1.1 * a.price)
@@ -436,6 +445,8 @@ MISPLACED = absent(b).inside(a).where(a.price > 1)
         (lambda: event("x", duration=int)().duration, "fn.duration"),
         (lambda: thence.build(a), "this is a pattern"),
         (lambda: thence.build(3), "takes definitions"),
+        (lambda: thence.compile(Tick("a").select("p")), r"use thence.build\(…\) for definitions"),
+        (lambda: thence.load(Tick("a").select("p")), "load takes the path of a program file"),
         (lambda: thence.build(derived("d")().select("r")), "nothing defines 'd'"),
         (lambda: thence.build(a.select("r", b.id)), r"'b' \(tick\) is read in .* of 'r'"),
         (lambda: thence.build(a.same("room").select("r")), "'tick' has only id, price"),

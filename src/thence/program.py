@@ -27,7 +27,7 @@ from thence.logic.caused import with_causes
 from thence.logic.check import check_program
 from thence.logic.inner import with_own_rules
 from thence.logic.ops import LogicProgram
-from thence.model.errors import Diagnostic, InputError, ProgramError
+from thence.model.errors import BuildError, Diagnostic, InputError, ProgramError
 from thence.model.events import Events
 from thence.model.instants import instant
 from thence.model.schema import EventSchema
@@ -235,6 +235,11 @@ def _horizon(until: Any, events: dict[str, Events]) -> int:
 
 def compile(text: str, name: str = "<program>") -> Program:
     """Compile a program text. Raises :class:`thence.ThenceError` where it cannot mean anything."""
+    if not isinstance(text, str):
+        raise BuildError(
+            f"compile takes the text of a program, not {type(text).__name__}: use thence.build(…) "
+            "for definitions made in Python, and thence.load(…) for a file"
+        )
     return Program(Source(text, name))
 
 
@@ -267,6 +272,8 @@ def _made_at(diagnostic: Diagnostic, text: str, lowered: Lowered) -> Diagnostic:
 
 def load(path: str | Path) -> Program:
     """Compile the program in a file."""
+    if not isinstance(path, str | Path):
+        raise BuildError(f"load takes the path of a program file, not {type(path).__name__}")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -18,6 +18,7 @@ from thence.lang.values import Values
 from thence.lang.words import AGGREGATES, PATTERN_OPERATORS
 from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Call, Expr
+from thence.logic.inner import as_a_whole
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
 from thence.logic.repetition import settled
 from thence.model.schema import RESERVED_ATTRIBUTES, Attribute, EventSchema
@@ -177,16 +178,15 @@ def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rul
     terms = _terms(rule, scope, values)
     for value in (body, *(term.value for term in terms)):
         _check_depth(value, Span(rule.start, rule.head_end))
-    return settled(
-        Rule(
-            rule.name,
-            terms,
-            body,
-            Span(rule.start, rule.end),
-            Span(rule.start, rule.head_end),
-            policy_of(rule.policy, report),
-        )
+    found = Rule(
+        rule.name,
+        terms,
+        body,
+        Span(rule.start, rule.end),
+        Span(rule.start, rule.head_end),
+        policy_of(rule.policy, report),
     )
+    return settled(as_a_whole(found))
 
 
 def _terms(rule: s.RuleDecl, scope: Scope, values: Values) -> tuple[HeadTerm, ...]:

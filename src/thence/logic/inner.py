@@ -4,12 +4,13 @@ A policy chooses among all matches of a pattern, whatever stands around it; ``pe
 from its own last tick; and what is repeated is an event, or is made one. So in
 ``(a seq b using chronicle) seq c`` the part in parentheses becomes ``#m``, with a hidden rule
 ``#m <- a seq b using chronicle``. What is read of the pattern outside comes through the hidden
-event's attributes: its variables under their names, ``x.n`` of an event labelled ``x`` as ``x.n``.
+event's attributes: its variables under their names, ``x.n`` of an event labelled ``x`` as ``x.n``,
+and ``count(b)`` over what the pattern repeats as ``count(b)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -18,7 +19,8 @@ from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import view_of
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, TimeOf, Var, leaves
+from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, Var, leaves, read_by
+from thence.logic.expr_text import expr_text
 from thence.logic.moments import TICK
 from thence.logic.ops import (
     Atom,
@@ -39,10 +41,11 @@ from thence.logic.ops import (
 )
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.repetition import element_of
-from thence.logic.scope import is_own_rule, own_labels
+from thence.logic.scope import is_own_rule, needed_of, own_labels
 from thence.model.source import NOWHERE, Span
 
-Read = Attr | TimeOf
+Read = Attr | TimeOf | Aggregate
+"""What is read of a pattern outside of it, besides its variables."""
 
 
 def with_own_rules(program: LogicProgram) -> LogicProgram:
@@ -65,6 +68,14 @@ def with_own_rules(program: LogicProgram) -> LogicProgram:
         rules.append(rule)
     problems.raise_if_any()
     return replace(program, rules=tuple(rules)) if len(rules) > len(program.rules) else program
+
+
+def as_a_whole(rule: Rule) -> Rule:
+    """A policy on all of a rule's body is the rule's: ``q <- (a seq b using recent);``."""
+    body = rule.body
+    if not isinstance(body, Using) or rule.policy != UNRESTRICTED:
+        return rule
+    return as_a_whole(replace(rule, body=body.pattern, policy=body.policy))
 
 
 def _repeating_events(pattern: Pattern, limit: int | None) -> Pattern:
@@ -115,30 +126,59 @@ class _Split:
         seen = dict.fromkeys([*_all_variables(self.binding), *sorted(bound.bound_variables())])
         self.variables = [each for each in seen if each in bound.bound_variables()]
         self.labels = own_labels(self.binding)
+        repeated = [part.pattern for part in walk(self.binding) if isinstance(part, Repeat)]
+        named = {name for part in repeated for name in [*own_labels(part), *_all_variables(part)]}
+        self.repeated = named - bound.variables.keys()
+        """The labels and variables that aggregates are over."""
+        self.repeats = bool(repeated)
 
     def rules(self) -> tuple[Rule, list[Rule]]:
         """The rule around the pattern, and the hidden ones."""
         label, body = self._around()
         outside = replace(self.rule, body=body)
-        read = [each for each in dict.fromkeys(_reads(outside)) if each.label in self.labels]
+        readers: list[Rule | Pattern] = [outside]
         if isinstance(self.pattern, Moments):
-            within = (each for part in self.pattern.absent for each in _reads(part))
-            read += [e for e in dict.fromkeys(within) if e.label in self.labels and e not in read]
+            readers += self.pattern.absent
+        read = list(dict.fromkeys(each for node in readers for each in self._read(node)))
         self._check(outside)
-        columns = [*self.variables, *(_column(each) for each in read)]
+        names = _columns(read)
+        columns = [*self.variables, *names.values()]
         self.terms = tuple(
             HeadTerm(name, value, self.span)
             for name, value in zip(columns, [*map(Var, self.variables), *read], strict=True)
         )
-        wanted = {each: Attr(label, _column(each)) for each in read}
+        wanted = {each: Attr(label, column) for each, column in names.items()}
         atom = Atom(self.name, tuple((name, Var(name)) for name in self.variables), self.span)
 
         def change(node: Any) -> Any:
-            if isinstance(node, Attr | TimeOf) and node in wanted:
-                return replace(wanted[node], span=node.span)
+            value = node.aggregate if isinstance(node, Folded) else node
+            if isinstance(value, Read) and value in wanted:
+                return replace(wanted[value], span=node.span)
             return atom if node is _HERE else node
 
-        return changed(outside, change), self._hidden(columns, read)
+        return changed(outside, change), self._hidden(columns, names)
+
+    def _read(self, node: Rule | Pattern) -> Iterator[Read]:
+        """What is read of the pattern in what stands around it."""
+        stack = list(_exprs(node))[::-1]
+        while stack:
+            for leaf in leaves(stack.pop()):
+                value = leaf.aggregate if isinstance(leaf, Folded) else leaf
+                if isinstance(value, Read) and self._hands_out(value):
+                    yield value
+                elif isinstance(value, Aggregate) and value.arg is not None:
+                    stack.append(value.arg)
+
+    def _hands_out(self, read: Read) -> bool:
+        """Whether something that is read is to be found in the pattern."""
+        if not isinstance(read, Aggregate):
+            return read.label in self.labels
+        if read.arg is None:
+            return self.repeats
+        needs = needed_of(read.arg)
+        return not self.repeated.isdisjoint(
+            {*needs.variables, *(each.label for each in needs.labelled)}
+        )
 
     def _around(self) -> tuple[str, Pattern]:
         """The body with a mark where the pattern stood, and the label that it has there."""
@@ -152,7 +192,7 @@ class _Split:
         body = changed(self.rule.body, lambda node: mark if node is self.pattern else node)
         return (own[0] if own else label), body
 
-    def _hidden(self, columns: Sequence[str], read: Sequence[Read]) -> list[Rule]:
+    def _hidden(self, columns: Sequence[str], names: Mapping[Read, str]) -> list[Rule]:
         """The rules of the pattern itself."""
         rule = Rule(self.name, self.terms, self.binding, self.span, self.span)
         if isinstance(self.pattern, Using):
@@ -168,7 +208,8 @@ class _Split:
 
         # From one tick to the next what was read through labels comes by name.
         def by_name(node: Any) -> Any:
-            return Var(_column(node)) if isinstance(node, Attr | TimeOf) and node in read else node
+            read = isinstance(node, Attr | TimeOf) and node in names
+            return Var(names[node]) if read else node
 
         last = Atom(self.name, tuple((name, Var(name)) for name in columns), self.span)
         absent = tuple(changed(part, by_name) for part in tick.absent)
@@ -227,17 +268,22 @@ class _Mark(Pattern):
 _HERE = _Mark()
 
 
-def _column(read: Read) -> str:
-    return f"{read.label}.{read.name if isinstance(read, Attr) else read.which}"
+def _columns(read: Sequence[Read]) -> dict[Read, str]:
+    """The columns of a hidden event for what is read of it, as it is written."""
+    found: dict[Read, str] = {}
+    for each in read:
+        name = expr_text(Folded(each) if isinstance(each, Aggregate) else each)
+        while name in found.values():  # long expressions are written short
+            name += "'"
+        found[each] = name
+    return found
 
 
 def _exprs(node: Rule | Pattern) -> Iterator[Expr]:
-    """The expressions that a rule or a pattern reads."""
+    """The expressions that a rule or a pattern reads, aggregates in the head among them."""
     if isinstance(node, Rule):
         for term in node.terms:
-            value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-            if value is not None:
-                yield value
+            yield Folded(term.value) if isinstance(term.value, Aggregate) else term.value
     for part in walk(node.body if isinstance(node, Rule) else node):
         if isinstance(part, Atom):
             yield from (value for _, value in part.args)
@@ -245,15 +291,11 @@ def _exprs(node: Rule | Pattern) -> Iterator[Expr]:
             yield part.condition
 
 
-def _reads(node: Rule | Pattern) -> Iterator[Read]:
-    return (leaf for e in _exprs(node) for leaf in leaves(e) if isinstance(leaf, Attr | TimeOf))
-
-
 def _variables(pattern: Pattern) -> Iterator[tuple[str, Span]]:
     return (
         (leaf.name, leaf.span)
         for expr in _exprs(pattern)
-        for leaf in leaves(expr)
+        for leaf in read_by(expr)
         if isinstance(leaf, Var)
     )
 
@@ -265,13 +307,15 @@ def _all_variables(pattern: Pattern) -> list[str]:
 
 def _asked(node: Rule | Pattern) -> Iterator[tuple[str, Span]]:
     """The labels that ``caused_by`` asks about."""
-    for leaf in (leaf for expr in _exprs(node) for leaf in leaves(expr)):
+    for leaf in (leaf for expr in _exprs(node) for leaf in read_by(expr)):
         if isinstance(leaf, CausedBy):
             yield from ((leaf.effect, leaf.span), (leaf.cause, leaf.span))
 
 
 def _labels_used(pattern: Pattern) -> Iterator[tuple[str, Span]]:
-    yield from ((read.label, read.span) for read in _reads(pattern))
+    for leaf in (leaf for expr in _exprs(pattern) for leaf in read_by(expr)):
+        if isinstance(leaf, Attr | TimeOf):
+            yield leaf.label, leaf.span
     yield from _asked(pattern)
     for part in walk(pattern):
         match part:

@@ -53,6 +53,7 @@ from thence.lang.syntax import MAX_DEPTH, PolicyWord
 from thence.lang.timers import timer
 from thence.logic import expr as e
 from thence.logic import ops
+from thence.logic.inner import as_a_whole
 from thence.logic.policy import Policy
 from thence.logic.repetition import settled
 from thence.model.errors import BuildError
@@ -70,7 +71,8 @@ def lower_rule(definition: Definition, columns: tuple[str, ...]) -> ops.Rule:
         ops.HeadTerm(name, lowering.term(value))
         for name, (_, value) in zip(columns, definition.terms, strict=True)
     )
-    return settled(ops.Rule(definition.name, terms, body, policy=lowering.policy()))
+    rule = ops.Rule(definition.name, terms, body, policy=lowering.policy())
+    return settled(as_a_whole(rule))
 
 
 class _Survey:

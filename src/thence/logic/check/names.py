@@ -100,7 +100,7 @@ def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
         )
     return (
         f"{what} is bound only inside `not`, so outside it has no value",
-        "bind it in an event that occurs",
+        "bind it in an event that occurs; a condition on what must not occur goes inside the `not`",
     )
 
 
