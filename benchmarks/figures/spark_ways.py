@@ -21,7 +21,9 @@ def on_spark(spark: SparkSession, folder: Path) -> Ask:
     base = spark.read.parquet(str(folder))
 
     def ask(question: Question) -> list[Way]:
+        # All ways give the same columns: Thence would add when a sequence starts, which t1 says too.
         found = ts.detect(thence.compile(question.rule), base, emit=FOUND)
+        found = found.select(*question.columns_of_rule)
         join, pieces = (
             spark.sql(text, base=base) for text in (question.join, question.join_in_pieces)
         )
