@@ -26,7 +26,7 @@ from thence.logic.conjunct import (
     Tick,
 )
 from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
-from thence.logic.moments import Stretch, shape_of
+from thence.logic.moments import OPERATORS, Stretch
 from thence.logic.ops import (
     Allen,
     And,
@@ -43,7 +43,6 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
-    SemanticWindow,
     Seq,
     Ticks,
     Timer,
@@ -170,8 +169,6 @@ class Body:
             case NoFact(inner):
                 self.windows.append(Window("absent", inner, _anywhere, None))
                 return (), ()
-            case SemanticWindow():
-                return self.semantic_window(pattern)
             case Moments():
                 return self.moments(pattern)
             case Beside(inner, other):
@@ -320,39 +317,16 @@ class Body:
         self.gates.append(closes)
         self.windows.append(Window("collect", pattern.pattern, place, None, last=pattern.rows))
 
-    def semantic_window(self, pattern: SemanticWindow) -> Interval:
-        span, limit = pattern.span, pattern.limit
-        _, t1 = self.ends(self.visit(pattern.left), span)
-        if pattern.operator in ("notfollows", "notprecedes"):
-            forward = pattern.operator == "notfollows"
-
-            def place(_start: int, end: int) -> list[Constraint]:
-                if forward:
-                    return [Constraint(t1, end, -1, span), Constraint(end, t1, limit, span)]
-                return [Constraint(t1, end, limit, span), Constraint(end, t1, -1, span)]
-
-            judged = self.shifted(t1, limit, span) if forward else t1
-            self.gates.append(judged)
-            self.windows.append(Window("absent", pattern.right, place, None))
-            return self.point(judged)
-        _, t2 = self.ends(self.visit(pattern.right), span)
-        if pattern.operator == "both":
-            self.constraints += [Constraint(t1, t2, limit, span), Constraint(t2, t1, limit, span)]
-            return self.point(self.single("latest", _union(((t1,), (t2,))), span))
-        earlier, later = (t1, t2) if pattern.operator == "follows" else (t2, t1)
-        self.constraints.append(Constraint(earlier, later, -1, span))
-        self.constraints.append(Constraint(later, earlier, limit, span))
-        return self.point(later)
-
     def moments(self, pattern: Moments) -> Interval:
         span = pattern.span
-        shape = shape_of(pattern.operator, len(pattern.parts), pattern.limit)
+        shape = OPERATORS[pattern.operator].shape(len(pattern.parts), pattern.limit)
         times = [self.ends(self.visit(part), span)[1] for part in pattern.parts]
         self.constraints += [
             Constraint(times[later], times[earlier], limit, span)
             for later, earlier, limit in shape.bounds
         ]
-        at = self.shifted(times[shape.at], shape.later, span)
+        last = tuple(dict.fromkeys(times[part] for part in shape.at))
+        at = self.shifted(self.single("latest", last, span), shape.later, span)
         for absent, absence in zip(pattern.absent, shape.absences, strict=True):
             self.gates.append(at)
             place = _ends_within(absence, times, span)

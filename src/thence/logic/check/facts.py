@@ -22,7 +22,6 @@ from thence.logic.ops import (
     Pattern,
     Ref,
     Repeat,
-    SemanticWindow,
     Seq,
     Ticks,
     Timer,
@@ -188,8 +187,6 @@ def _word(part: Pattern) -> str | None:
             return f"{'over' if part.over else 'while'} … {mode}"
         case Not():
             return "not(…).[…]"
-        case SemanticWindow(operator):
-            return operator
         case Moments(operator):
             return operator
         case AnyOne():

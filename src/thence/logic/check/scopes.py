@@ -28,7 +28,6 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
-    SemanticWindow,
     Timer,
     Using,
     Where,
@@ -184,9 +183,6 @@ def view_of(rule: Rule) -> RuleView:
             case Not(absent, first, last, span):
                 local = _inner(view, "absent", scope, span)
                 inside = [(absent, local, False), (first, scope, False), (last, scope, False)]
-            case SemanticWindow("notfollows" | "notprecedes", left, right, _, span):
-                local = _inner(view, "absent", scope, span)
-                inside = [(left, scope, False), (right, local, False)]
             case Using(inner, _, span):
                 local = _inner(view, "chosen", scope, span)
                 scope.choices.append([local])
