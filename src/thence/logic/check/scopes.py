@@ -97,6 +97,15 @@ class Scope:
             for scope in self.path()
         )
 
+    def sees(self, leaf: Expr) -> bool:
+        """Whether what an expression reads is bound here."""
+        match leaf:
+            case Var(name):
+                return self.sees_variable(name)
+            case Attr(label) | TimeOf(label):
+                return self.sees_label(label)
+        return True
+
     def visible(self) -> set[str]:
         """Every variable and label that can be read here."""
         scopes = list(self.path())
@@ -253,19 +262,10 @@ def _assign_among(view: RuleView, candidates: Sequence[tuple[Var, Expr, Scope]])
         for variable, value, scope in waiting:
             if scope.sees_variable(variable.name):
                 continue
-            if all(_readable(leaf, scope) for leaf in leaves(value)):
+            if all(map(scope.sees, leaves(value))):
                 scope.variables[variable.name] = variable.span
                 view.assignments.append((variable, value))
                 progress = True
             else:
                 later.append((variable, value, scope))
         waiting = later
-
-
-def _readable(leaf: Expr, scope: Scope) -> bool:
-    match leaf:
-        case Var(name):
-            return scope.sees_variable(name)
-        case Attr(label) | TimeOf(label):
-            return scope.sees_label(label)
-    return True
