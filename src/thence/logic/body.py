@@ -127,8 +127,8 @@ class Body:
     def visit(self, pattern: Pattern) -> Interval:
         """Add a pattern to the join and give the nodes of its interval."""
         match pattern:
-            case Atom(_, _, span):
-                return self.atom_interval(self.atom(pattern, None), span)
+            case Atom():
+                return self.atom_interval(self.atom(pattern, None))
             case Label(name):
                 return self.label(name, pattern)
             case Ref(name, span):
@@ -148,7 +148,9 @@ class Body:
             case Allen(name, left, right, span):
                 return self.related(name, left, right, span)
             case Not(absent, first, last, span):
-                return self.absent_between(absent, self.visit(first), self.visit(last), span)
+                before, after = self.visit(first), self.visit(last)
+                self.absent_between(absent, before[1], after[0], span)
+                return self.sequence([before, after], span)
             case Within(inner, limit, span):
                 starts, ends = self.visit(inner)
                 self.constraints += [Constraint(e, s, limit, span) for e in ends for s in starts]
@@ -173,9 +175,9 @@ class Body:
                 return self.moments(pattern)
             case Beside(inner, other):
                 interval = self.visit(inner)
-                before, self.silent = self.silent, True
+                outside, self.silent = self.silent, True
                 self.visit(other)
-                self.silent = before
+                self.silent = outside
                 return interval
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
@@ -184,6 +186,7 @@ class Body:
         raise AssertionError(f"no meaning for {type(pattern).__name__}")
 
     def atom(self, pattern: Atom, label: str | None) -> int:
+        """Add an event, or a row of a table, to the join, and give its number."""
         atom = len(self.atoms)
         if atom >= MOST_ATOMS:
             raise self.refuse(
@@ -214,7 +217,7 @@ class Body:
             else:
                 self.conditions.append(Call("=", (column, argument), pattern.span))
 
-    def atom_interval(self, atom: int, span: Span) -> Interval:
+    def atom_interval(self, atom: int) -> Interval:
         use = self.atoms[atom]
         return ((), ()) if use.fact else ((use.start,), (use.end,))
 
@@ -229,6 +232,7 @@ class Body:
         return self.definitions[name]
 
     def label(self, name: str, pattern: Label) -> Interval:
+        """The interval of what a label names, which is visited the first time it is asked for."""
         if name in self.labels:
             inner = _unlabelled(pattern.pattern)
             if isinstance(inner, Atom) and pattern is not self.definitions.get(name):
@@ -244,7 +248,7 @@ class Body:
                     self.label_atoms[name] = self.label_atoms[other]
             case Atom() as atom:
                 self.label_atoms[name] = self.atom(atom, name)
-                self.labels[name] = self.atom_interval(self.label_atoms[name], pattern.span)
+                self.labels[name] = self.atom_interval(self.label_atoms[name])
             case inner:
                 self.labels[name] = self.visit(inner)
         return self.labels[name]
@@ -278,11 +282,8 @@ class Body:
 
     # -- windows
 
-    def absent_between(
-        self, absent: Pattern, first: Interval, last: Interval, span: Span
-    ) -> Interval:
-        _, opening = first
-        closing, _ = last
+    def absent_between(self, absent: Pattern, opening: Nodes, closing: Nodes, span: Span) -> None:
+        """That nothing lies after all of some nodes and before all of others."""
 
         def place(start: int, end: int) -> list[Constraint]:
             after = [Constraint(node, start, -1, span) for node in opening]
@@ -292,7 +293,6 @@ class Body:
         closes = self.single("earliest", closing, span)
         self.gates.append(closes)
         self.windows.append(Window("absent", absent, place, (closes, opens)))
-        return self.sequence([first, last], span)
 
     def while_window(self, pattern: While) -> None:
         window, span = pattern.window, pattern.span
