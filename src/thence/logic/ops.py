@@ -354,3 +354,17 @@ def walk(pattern: Pattern) -> Iterator[Pattern]:
         node = stack.pop()
         yield node
         stack.extend(reversed(children(node)))
+
+
+def exprs_of(node: Rule | Pattern) -> Iterator[Expr]:
+    """The expressions of a rule or a pattern: those of the head, of its events and conditions."""
+    if isinstance(node, Rule):
+        for term in node.terms:
+            value = term.value.arg if isinstance(term.value, Aggregate) else term.value
+            if value is not None:
+                yield value
+    for part in walk(node.body if isinstance(node, Rule) else node):
+        if isinstance(part, Atom):
+            yield from (value for _, value in part.args)
+        elif isinstance(part, Where):
+            yield part.condition

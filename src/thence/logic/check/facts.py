@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
 from thence.logic.conjunct import is_inner
-from thence.logic.expr import Aggregate, CausedBy, Expr, TimeOf, leaves
+from thence.logic.expr import CausedBy, Expr, TimeOf, leaves
 from thence.logic.ops import (
     Allen,
     And,
@@ -30,6 +28,7 @@ from thence.logic.ops import (
     While,
     Within,
     children,
+    exprs_of,
     walk,
 )
 from thence.logic.repetition import element_of
@@ -58,7 +57,7 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
     for part in walk(view.rule.body):
         _check_operands(part, facts, problems)
         _check_label(part, facts, problems)
-    for expr in _expressions(view):
+    for expr in exprs_of(view.rule):
         for leaf in leaves(expr):
             _check_leaf(leaf, facts, problems)
     for label, _ in view.rule.policy.labels:
@@ -214,16 +213,6 @@ def _check_label(part: Pattern, facts: _Facts, problems: Problems) -> None:
             "relative to it",
             "label an event instead",
         )
-
-
-def _expressions(view: RuleView) -> Iterator[Expr]:
-    """Everything that a rule computes."""
-    yield from (condition for condition, _ in view.conditions)
-    yield from (argument for atom, _ in view.atoms for _, argument in atom.args)
-    for term in view.rule.terms:
-        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-        if value is not None:
-            yield value
 
 
 def _span(pattern: Pattern) -> Span:
