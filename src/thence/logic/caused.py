@@ -18,7 +18,7 @@ from thence.logic.changes import changed
 from thence.logic.check.problems import Problems, did_you_mean
 from thence.logic.check.scopes import RuleView, view_of
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Expr, TimeOf, Var, conjuncts, read_by
 from thence.logic.making import Making, makings
 from thence.logic.ops import (
     And,
@@ -35,6 +35,7 @@ from thence.logic.ops import (
     Rule,
     Where,
     Within,
+    exprs_of,
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
@@ -57,20 +58,7 @@ def with_causes(program: LogicProgram) -> LogicProgram:
 
 
 def _asks(rule: Rule) -> bool:
-    return any(isinstance(leaf, CausedBy) for expr in exprs_of(rule) for leaf in leaves(expr))
-
-
-def exprs_of(rule: Rule) -> Iterator[Expr]:
-    """The expressions of a rule: those of its head, its events and its conditions."""
-    for term in rule.terms:
-        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-        if value is not None:
-            yield value
-    for part in walk(rule.body):
-        if isinstance(part, Atom):
-            yield from (value for _, value in part.args)
-        elif isinstance(part, Where):
-            yield part.condition
+    return any(isinstance(leaf, CausedBy) for expr in exprs_of(rule) for leaf in read_by(expr))
 
 
 @dataclass(slots=True)
@@ -115,7 +103,7 @@ class _Causes:
 
         answered: Rule = replace(rule, body=changed(rule.body, change))
         for expr in exprs_of(answered):
-            for leaf in leaves(expr):
+            for leaf in read_by(expr):
                 if isinstance(leaf, CausedBy):
                     self.problems.error(
                         leaf.span,

@@ -19,7 +19,7 @@ from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import view_of
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, Var, leaves, read_by
+from thence.logic.expr import Aggregate, Attr, CausedBy, Folded, TimeOf, Var, leaves, read_by
 from thence.logic.expr_text import expr_text
 from thence.logic.moments import TICK
 from thence.logic.ops import (
@@ -37,6 +37,7 @@ from thence.logic.ops import (
     Where,
     While,
     Within,
+    exprs_of,
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
@@ -160,7 +161,7 @@ class _Split:
 
     def _read(self, node: Rule | Pattern) -> Iterator[Read]:
         """What is read of the pattern in what stands around it."""
-        stack = list(_exprs(node))[::-1]
+        stack = list(exprs_of(node))[::-1]
         while stack:
             for leaf in leaves(stack.pop()):
                 value = leaf.aggregate if isinstance(leaf, Folded) else leaf
@@ -279,22 +280,10 @@ def _columns(read: Sequence[Read]) -> dict[Read, str]:
     return found
 
 
-def _exprs(node: Rule | Pattern) -> Iterator[Expr]:
-    """The expressions that a rule or a pattern reads, aggregates in the head among them."""
-    if isinstance(node, Rule):
-        for term in node.terms:
-            yield Folded(term.value) if isinstance(term.value, Aggregate) else term.value
-    for part in walk(node.body if isinstance(node, Rule) else node):
-        if isinstance(part, Atom):
-            yield from (value for _, value in part.args)
-        elif isinstance(part, Where):
-            yield part.condition
-
-
 def _variables(pattern: Pattern) -> Iterator[tuple[str, Span]]:
     return (
         (leaf.name, leaf.span)
-        for expr in _exprs(pattern)
+        for expr in exprs_of(pattern)
         for leaf in read_by(expr)
         if isinstance(leaf, Var)
     )
@@ -307,13 +296,13 @@ def _all_variables(pattern: Pattern) -> list[str]:
 
 def _asked(node: Rule | Pattern) -> Iterator[tuple[str, Span]]:
     """The labels that ``caused_by`` asks about."""
-    for leaf in (leaf for expr in _exprs(node) for leaf in read_by(expr)):
+    for leaf in (leaf for expr in exprs_of(node) for leaf in read_by(expr)):
         if isinstance(leaf, CausedBy):
             yield from ((leaf.effect, leaf.span), (leaf.cause, leaf.span))
 
 
 def _labels_used(pattern: Pattern) -> Iterator[tuple[str, Span]]:
-    for leaf in (leaf for expr in _exprs(pattern) for leaf in read_by(expr)):
+    for leaf in (leaf for expr in exprs_of(pattern) for leaf in read_by(expr)):
         if isinstance(leaf, Attr | TimeOf):
             yield leaf.label, leaf.span
     yield from _asked(pattern)
