@@ -74,3 +74,11 @@ def test_the_layer_of_an_event() -> None:
     assert [found.layer_of(name) for name in ("sent", "held", "jam")] == [1, 4, 5]
     with pytest.raises(KeyError):
         found.layer_of("missing")
+
+
+def test_what_is_repeated_is_what_an_event_is_made_of() -> None:
+    program = thence.compile(
+        "event a; event b(n int); event c; m(count(x)) <- a seq x: b(_)+ seq c using greedy;"
+    )
+    (member,) = program.hierarchy().layers[1]
+    assert (member.made_of, member.collects) == (("a", "c", "b"), ())

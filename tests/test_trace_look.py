@@ -378,3 +378,12 @@ def test_tracing_one_result_looks_at_few_of_many_combinations() -> None:
     assert results.count("r") > 400_000
     tree = results.trace("r", {"k": 500, "m": 600})
     assert [(c.event, c.values["k"]) for c in tree.causes] == [("a", 500), ("b", 600)]
+
+
+def test_a_pattern_inside_a_rule_is_named_by_what_it_repeats() -> None:
+    lines = drawn(
+        "event a; event b; event c; event d; r <- (a seq b+ seq c using greedy) seq d;",
+        {"a": [at(1)], "b": [at(2), at(3)], "c": [at(4)], "d": [at(5)]},
+    )
+    assert lines[1].startswith("├─ (a, c, b+)")
+    assert len([line for line in lines if "─ b at" in line]) == 2

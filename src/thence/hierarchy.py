@@ -89,6 +89,7 @@ def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage
     made_of: dict[str, None] = {}
     collects: dict[str, None] = {}
     absent: dict[str, None] = {}
+    kinds = {"absent": absent, "collect": collects, "repeat": made_of, "previous": made_of}
     waiting, seen = [(event, stage)], {event}
     for name, where in waiting:
         for conjunct in (a.conjunct for a in _alternatives(where, name)):
@@ -102,7 +103,7 @@ def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage
                 if conjunct.atoms[window.atom].silent:
                     continue
                 found = _named(conjunct.atoms[window.atom].event, inner)
-                (absent if window.mode == "absent" else collects).update(dict.fromkeys(found))
+                kinds[window.mode].update(dict.fromkeys(found))
     return Member(compiled.schemas[event], tuple(made_of), tuple(collects), tuple(absent))
 
 

@@ -73,9 +73,15 @@ class Run:
             if event in uses:
                 continue
             parts = [self.pattern(use) for use in uses]
-            parts += [f"not {self.pattern(conjunct.atoms[w.atom].event)}" for w in conjunct.windows]
+            for window in conjunct.windows:
+                if (shown := _MODES.get(window.mode)) is not None:
+                    parts.append(shown.format(self.pattern(conjunct.atoms[window.atom].event)))
             texts.append(", ".join(parts))
         return f"({' or '.join(dict.fromkeys(texts))})"
+
+
+_MODES = {"absent": "not {}", "collect": "collect {}", "repeat": "{}+"}
+"""How what a window holds is named; one for the repetition before says nothing new."""
 
 
 class _Builder:
