@@ -386,4 +386,4 @@ def test_a_pattern_inside_a_rule_is_named_by_what_it_repeats() -> None:
         {"a": [at(1)], "b": [at(2), at(3)], "c": [at(4)], "d": [at(5)]},
     )
     assert lines[1].startswith("├─ (a, c, b+)")
-    assert len([line for line in lines if "─ b at" in line]) == 2
+    assert len([line for line in lines if "─ b() at" in line]) == 2

@@ -73,9 +73,11 @@ class Run:
             if event in uses:
                 continue
             parts = [self.pattern(use) for use in uses]
-            for window in conjunct.windows:
-                if (shown := _MODES.get(window.mode)) is not None:
-                    parts.append(shown.format(self.pattern(conjunct.atoms[window.atom].event)))
+            parts += [
+                _MODES[window.mode].format(self.pattern(conjunct.atoms[window.atom].event))
+                for window in conjunct.windows
+                if window.mode in _MODES
+            ]
             texts.append(", ".join(parts))
         return f"({' or '.join(dict.fromkeys(texts))})"
 
