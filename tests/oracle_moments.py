@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from oracle_patterns import Interval, Scope, interval, occurrences
+from oracle_patterns import Interval, Scope, found_beside, interval
 
 from thence.logic.ops import Moments, Pattern, Timer
 
@@ -51,11 +51,11 @@ def semantic_window(
     t1 = at1.end
     if operator == "notfollows":
         scope.gates.append(t1 + d)
-        found = any(t1 < at.end <= t1 + d for _, _, at in occurrences(right, scope))
+        found = any(t1 < at.end <= t1 + d for _, _, at in found_beside(right, scope))
         return None if found else t1 + d
     if operator == "notprecedes":
         scope.gates.append(t1)
-        found = any(t1 - d <= at.end < t1 for _, _, at in occurrences(right, scope))
+        found = any(t1 - d <= at.end < t1 for _, _, at in found_beside(right, scope))
         return None if found else t1
     at2 = interval(right, scope)
     if at2 is None:
@@ -79,7 +79,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
 
     def absent(which: int, first: int, last: int) -> bool:
         scope.gates.append(t)
-        found = occurrences(pattern.absent[which], scope)
+        found = found_beside(pattern.absent[which], scope)
         return not any(first <= at.end <= last for _, _, at in found)
 
     match pattern.operator:
@@ -100,7 +100,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
         case "aperiodic*":  # A*(E1, E2, E3)(t): t1 <= t, over all E2 from t1 to t
             holds = t1 <= t
             scope.gates.append(t)
-            found = occurrences(pattern.collected[0], scope)
+            found = found_beside(pattern.collected[0], scope)
             scope.collected[pattern] = [one for one in found if t1 <= one[2].end <= t]
         case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)

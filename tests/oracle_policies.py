@@ -29,11 +29,6 @@ from thence.logic.policy import Policy
 Match = tuple[Scope, Pattern, Interval]
 
 
-def chosen_by(policy: Policy, matches: list[Match]) -> list[Match]:
-    """The matches that count."""
-    return [match for group in merged_by(policy, matches) for match in group]
-
-
 def merged_by(policy: Policy, matches: list[Match]) -> list[list[Match]]:
     """The matches that count, those together that differ only in events of which all are taken as
     one."""

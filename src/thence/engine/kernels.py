@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from thence.engine.arrays import Index, Mask
+from thence.engine.arrays import FloatTable, Index, IntTable, Mask
 
 # Where Thence was brought along by a query there is no file beside which to keep compiled code.
 _COMPILED: dict[str, Any] = {"nogil": True, "cache": Path(__file__).is_file()}
@@ -83,3 +83,80 @@ def longest(offsets: Index, starts: Index, ends: Index, lows: Index, highs: Inde
                 found[row] += 1
                 end = ends[i]
     return found
+
+
+@numba.njit(
+    "b1[::1](i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1[::1], i8, b1, "
+    "i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])",
+    **_COMPILED,
+)
+def walk(
+    offsets: Index,
+    begins: Index,
+    starts: Index,
+    ends: Index,
+    able: Mask,
+    preceding: Mask,
+    limit: int,
+    strict: bool,
+    signs: Index,
+    whole: IntTable,
+    whole_before: IntTable,
+    real: FloatTable,
+    real_before: FloatTable,
+) -> Mask:
+    """Which candidates the greedy chains take: from where the chain of a row begins (-1: nowhere),
+    the first that may follow, again and again.
+
+    ``able`` are those that may follow anything, ``preceding`` those that anything may follow.
+    Beyond that a number of a candidate is compared with one of the candidate before, for each of
+    ``signs`` (0 to 5: =, !=, <, <=, >, >=): first the whole numbers, then the real ones.
+    """
+    never = np.iinfo(np.int64).max
+    taken = np.zeros(len(starts), dtype=np.bool_)
+    integers = len(whole)
+    for row in range(len(begins)):
+        current = begins[row]
+        if current < 0:
+            continue
+        taken[current] = True
+        count = 1
+        nearest = never
+        for i in range(current + 1, offsets[row + 1]):
+            if count >= limit or (strict and starts[i] > nearest):
+                break
+            if starts[i] <= ends[current]:
+                continue
+            follows = able[i] and preceding[current]
+            for k in range(len(signs)):
+                if not follows:
+                    break
+                sign = signs[k]
+                if k < integers:
+                    x, y = whole[k, i], whole_before[k, current]
+                    less, equal = x < y, x == y
+                    more = x > y
+                else:
+                    a, b = real[k - integers, i], real_before[k - integers, current]
+                    less, equal = a < b, a == b
+                    more = a > b
+                if sign == 0:
+                    follows = equal
+                elif sign == 1:
+                    follows = not equal
+                elif sign == 2:
+                    follows = less
+                elif sign == 3:
+                    follows = less or equal
+                elif sign == 4:
+                    follows = more
+                else:
+                    follows = more or equal
+            if follows:
+                taken[i] = True
+                current = i
+                count += 1
+                nearest = never
+            elif strict:
+                nearest = min(nearest, ends[i])
+    return taken

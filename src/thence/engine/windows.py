@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from thence.engine.arrays import Index
+from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.keys import combine, join_codes
 from thence.engine.lookup import having
@@ -30,13 +30,18 @@ def without(match: Match, window: WindowUse) -> Match:
     probing = _probing(match, window)
     if len(probing.rels[window.atom]) == 0:
         return match
-    search_ = WindowSearch(probing, window)
+    return match.where(~having_any(match, WindowSearch(probing, window)))
+
+
+def having_any(match: Match, search_: WindowSearch) -> Mask:
+    """Which rows of a match have something in their window; ranges that say it all need no look at
+    what they hold."""
     if search_.exact:
-        return match.where(search_.candidates.first >= search_.candidates.last)
-    empty = np.ones(match.length, dtype=np.bool_)
+        return search_.candidates.first < search_.candidates.last
+    found = np.zeros(match.length, dtype=np.bool_)
     for probes, _ in search_.found():
-        empty[probes] = False
-    return match.where(empty)
+        found[probes] = True
+    return found
 
 
 def _probing(match: Match, window: WindowUse) -> Match:
