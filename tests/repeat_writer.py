@@ -77,6 +77,9 @@ class RepeatWriter:
                 return Part(f"{inner}{times}", None, True)
             return Part(f"{inner}{times}", label, True)
         event = self.event("bbbbac")
+        if self.chance(8):
+            name = self.fresh("n")
+            event = f"b({name}, {name}{self.choose(['', ' + 1'])})"
         if self.chance(10):
             return Part(f"({label}: {event} within {self.duration(1)}){times}", label, True)
         return Part(f"{label}: {event}{times}", label, True)

@@ -50,6 +50,7 @@ def accept(example: Example) -> None:
 def test_batch(example: Example) -> None:
     accept(example)
     found = oracle(*example[:3])
+    SEEN["asked"] += 1
     SEEN["found"] += any(found.values())
     assert batch(*example[:3]) == found
 
@@ -78,4 +79,4 @@ def test_most_programs_are_accepted_and_many_find_something() -> None:
     if SEEN["generated"] < 100:
         pytest.skip("needs the tests above to have run")
     assert SEEN["refused"] < 0.25 * SEEN["generated"]
-    assert SEEN["found"] > 0.15 * SEEN["generated"]
+    assert SEEN["found"] > 0.2 * SEEN["asked"]
