@@ -69,7 +69,9 @@ class RepeatWriter:
 
     def repeated(self, may_be_empty: bool) -> Part:
         """An event or, now and then, a pattern that is repeated."""
-        times = "*" if may_be_empty and self.chance(30) else self.choose(TIMES)
+        times = (
+            self.choose(["*", "{0,1}"]) if may_be_empty and self.chance(15) else self.choose(TIMES)
+        )
         label = self.fresh("l")
         if self.chance(15):
             inner = f"({label}: {self.event()} {self.choose(['seq', 'or'])} {self.event()})"
@@ -87,16 +89,15 @@ class RepeatWriter:
     # --- sequences
 
     def parts(self) -> list[Part]:
-        """Two to four parts, some of them repeated; what may be empty has neighbours."""
+        """One to four parts, some of them repeated."""
         count = self.choose([2, 3, 3, 1, 2, 3, 4])
         repeats = {self.upto(count - 1)}
         if self.chance(30):
             repeats.add(self.upto(count - 1))
         found: list[Part] = []
         for place in range(count):
-            between = 0 < place < count - 1 and not {place - 1, place + 1} & repeats
             names = "abc" if self.chance(35) else "a" if place == 0 else "c"
-            found.append(self.repeated(between) if place in repeats else self.single(names))
+            found.append(self.repeated(True) if place in repeats else self.single(names))
         return found
 
     def sequence_of(self, parts: list[Part]) -> str:
@@ -177,6 +178,7 @@ class RepeatWriter:
                 terms += [f"{part.label}.v as {self.fresh('o')}"] if self.chance(30) else []
             elif self.chance(70):
                 options = [f"list({part.label}.v)", f"count({part.label})", f"max({part.label}.v)"]
+                options += [f"count({part.label}) + 1"]
                 terms.append(f"{self.choose(options)} as {self.fresh('o')}")
         return f"{self.fresh('m')}({', '.join(terms)})"
 
@@ -250,7 +252,7 @@ class RepeatWriter:
         parts = self.parts()
         body = self.sequence_of(parts)
         fact = self.choose(["t(k, w)", "not t(k, _)", "t(_, w)"])
-        if not self.binds(body) and fact.startswith("not"):
+        if fact.startswith("not") and not any("(k," in p.text and not p.repeated for p in parts):
             fact = "t(_, w)"
         items = [f"({body})", fact, *self.conditions(parts)]
         policy = self.policy(not parts[-1].repeated)

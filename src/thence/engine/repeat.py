@@ -65,10 +65,11 @@ def _is_read(match: Match, window: WindowUse) -> bool:
     """Whether an aggregate is over a repetition."""
     conjunct = match.prepared.conjunct
     terms = [term for term in conjunct.terms if isinstance(term, Aggregate)]
+    computed = [term for term in conjunct.terms if not isinstance(term, Aggregate)]
     terms += [
         leaf.aggregate
-        for condition in conjunct.having
-        for leaf in leaves(condition)
+        for expr in (*computed, *conjunct.having)
+        for leaf in leaves(expr)
         if isinstance(leaf, Folded)
     ]
     return any(window_of(match, term) is window for term in terms)

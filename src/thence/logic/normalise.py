@@ -11,6 +11,7 @@ from thence.logic.bounds import Bounds, close, first_conflict
 from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse, is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Label, Pattern, Rule
+from thence.logic.optional import variants
 from thence.logic.repeats import is_over, too_late
 from thence.logic.scope import positive_parts
 from thence.logic.timing import close_with_extremes
@@ -40,7 +41,12 @@ class Normaliser:
                 "the alternatives of this pattern multiply to more than a thousand",
                 "give parts of it names of their own, as rules",
             ) from None
-        return [self.conjunct(rule, body) for body in bodies]
+        types = _types(rule, self.schemas.get(rule.event))
+        return [
+            self.conjunct(variant.rule, variant.body)
+            for body in bodies
+            for variant in variants(rule, body, types)
+        ]
 
     def refuse(self, span: Span, message: str, hint: str | None = None) -> CheckError:
         """The error that refuses a rule, pointing at its text."""
