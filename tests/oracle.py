@@ -241,7 +241,7 @@ def event_read(arg: Expr, scope: Scope, chosen: Pattern) -> Event:
         for node in walk_asserted(chosen):
             if isinstance(node, Chosen) and Var(name) in [value for _, value in node.atom.args]:
                 return node.event
-            if isinstance(node, Judged) and name in node.scope.variables:
+            if isinstance(node, Judged) and name in node.variables:
                 return node.event
     raise AssertionError(arg)
 

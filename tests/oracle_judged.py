@@ -7,10 +7,12 @@ the pattern's variables as its attributes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from oracle_patterns import History, Interval, Scope, found_beside, occurrences
+from oracle_patterns import History, Interval, Scope, asserted, found_beside, occurrences
 
-from thence.logic.ops import Pattern, Rule, Using
+from thence.logic.expr import Call, Var, conjuncts, variables
+from thence.logic.ops import AnyOne, Atom, Or, Pattern, Rule, Using, Where, walk
 
 Found = Iterator[tuple[Scope, Pattern, Interval]]
 
@@ -39,3 +41,30 @@ def known(pattern: Pattern, history: History) -> Found:
     for scope, chosen, at in occurrences(pattern, Scope(history)):
         if all(gate <= history.horizon for gate in scope.gates):
             yield scope, chosen, at
+
+
+def handed_out(pattern: Pattern, scope: Scope) -> dict[str, Any]:
+    """The variables that such a pattern binds for others, in the order of the text: those that it
+    binds in whichever alternative."""
+    always = bound_by(pattern)
+    named: dict[str, None] = {}
+    for node in walk(pattern):
+        if isinstance(node, Atom):
+            named |= dict.fromkeys(term.name for _, term in node.args if isinstance(term, Var))
+        elif isinstance(node, Where):
+            named |= dict.fromkeys(sorted(variables(node.condition)))
+    return {n: scope.variables[n] for n in named if n in always and n in scope.variables}
+
+
+def bound_by(pattern: Pattern) -> set[str]:
+    """The variables that a pattern may bind, of alternatives those that all of them do."""
+    parts = [bound_by(part) for part in asserted(pattern)]
+    match pattern:
+        case Atom(_, args):
+            return {term.name for _, term in args if isinstance(term, Var)}
+        case Or() | AnyOne():
+            return set.intersection(*parts)
+        case Where(_, condition):
+            equal = [c for c in conjuncts(condition) if isinstance(c, Call) and c.function == "="]
+            parts += [{side.name for side in c.args if isinstance(side, Var)} for c in equal]
+    return set().union(*parts)

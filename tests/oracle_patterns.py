@@ -145,12 +145,14 @@ class Repeated(Pattern):
 class Judged(Pattern):
     """A pattern that is judged by itself, and one occurrence of it: an event like any other.
 
-    ``scope`` is what the occurrence binds, ``chosen`` what it is made of.
+    ``variables`` and ``labels`` are what the occurrence binds for others, ``chosen`` what it is
+    made of.
     """
 
     pattern: Pattern
     event: Event
-    scope: Scope
+    variables: dict[str, Any]
+    labels: dict[str, tuple[Pattern, Scope]]
     chosen: Pattern
 
 
@@ -201,11 +203,12 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
                 if chain or least == 0:
                     yield Repeated(pattern, chain)
         case Using() | Moments("periodic"):
-            from oracle_judged import by_itself  # each asks the other
+            from oracle_judged import by_itself, handed_out  # each asks the other
 
             for scope, chosen, at in by_itself(pattern, history):
-                event = Event("#", tuple(scope.variables.values()), at)
-                yield Judged(pattern, event, scope, chosen)
+                values = handed_out(pattern, scope)
+                event = Event("#", tuple(values.values()), at)
+                yield Judged(pattern, event, values, scope.labels, chosen)
         case Or(parts):
             for part in parts:
                 yield from choices(part, history)
@@ -351,9 +354,9 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
                     scope.variables[term.name] = value
                     bound_by[term.name] = origin
         elif isinstance(node, Judged):
-            if not agree(node.scope.variables, scope):
+            if not agree(node.variables, scope):
                 return None
-            for name, named_inside in node.scope.labels.items():
+            for name, named_inside in node.labels.items():
                 scope.labels.setdefault(name, named_inside)
         elif isinstance(node, Label):
             scope.labels.setdefault(node.name, (node.pattern, scope))
@@ -377,7 +380,7 @@ def share(node: Pattern, scope: Scope) -> bool:
                     if not agree({term.name: scope.history.attribute(event, name)}, scope):
                         return False
         case Judged():
-            own = node.scope.variables
+            own = node.variables
             return agree({name: own[name] for name in own.keys() & scope.shared}, scope)
     return True
 

@@ -83,9 +83,9 @@ def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> I
 def kind(pattern: Pattern, scope: Scope) -> Pattern | None:
     """What stands for all events of a part's kind: with its constants, and with those of its
     variables that other parts have too."""
-    if isinstance(pattern, Repeated):
-        pattern = pattern.parts[0]
     pattern = bare(pattern)
+    if isinstance(pattern, Repeated):
+        pattern = bare(pattern.parts[0])
     if isinstance(pattern, Judged):
         return pattern.pattern
     if not isinstance(pattern, Chosen):
