@@ -18,6 +18,7 @@ from oracle_patterns import (
     History,
     Interval,
     Judged,
+    Repeated,
     Scope,
     asserted,
     occurrences,
@@ -144,12 +145,13 @@ def counting(rule: Rule, history: History) -> list[list[Match]]:
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
     them. Those that it merges are together."""
     repeats = any(isinstance(node, Repeat) for node in own_parts(rule.body))
-    waits = rule.policy.chooses or repeats or any(map(collects, own_parts(rule.body)))
+    waits = rule.policy.chooses or any(map(collects, own_parts(rule.body)))
     shared, joining = names_of(rule)
     matches = []
     root = Scope(history, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
-        gates = [*scope.gates, at.end] if waits else scope.gates
+        repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))
+        gates = [*scope.gates, at.end] if waits or repeated else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
     if repeats and rule.policy.greedy:

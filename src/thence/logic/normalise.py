@@ -10,7 +10,7 @@ from thence.logic.body import Body
 from thence.logic.bounds import Bounds, close, first_conflict
 from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse, is_inner
 from thence.logic.expr import Aggregate, Call, Expr
-from thence.logic.ops import Label, Pattern, Rule
+from thence.logic.ops import Label, Pattern, Repeat, Rule
 from thence.logic.optional import variants
 from thence.logic.repeats import is_over, too_late
 from thence.logic.scope import positive_parts
@@ -43,7 +43,7 @@ class Normaliser:
             ) from None
         types = _types(rule, self.schemas.get(rule.event))
         return [
-            self.conjunct(variant.rule, variant.body)
+            self.conjunct(variant.rule, variant.body, _repeats(body))
             for body in bodies
             for variant in variants(rule, body, types)
         ]
@@ -56,8 +56,8 @@ class Normaliser:
         """Whether a name is that of a static table."""
         return name in self.schemas and self.schemas[name].table
 
-    def conjunct(self, rule: Rule, pattern: Pattern) -> Conjunct:
-        """The conjunct of one alternative of a rule."""
+    def conjunct(self, rule: Rule, pattern: Pattern, repeats: bool) -> Conjunct:
+        """The conjunct of one alternative of a rule, in which something may be repeated."""
         body = Body(rule, self.refuse, self.is_table)
         for part in positive_parts(pattern):
             if isinstance(part, Label):
@@ -70,7 +70,7 @@ class Normaliser:
         start = _known_extreme(body, start, bounds)
         end = _known_extreme(body, end, bounds)
         collects = any(window.mode == "collect" for window in body.windows)
-        if rule.policy.chooses or collects or body.repeated:
+        if rule.policy.chooses or collects or repeats:
             # A group is complete once no further match can fall into it.
             body.gates.append(end)
         for record in body.repeated:
@@ -122,6 +122,11 @@ class Normaliser:
                 "them",
             )
         return bounds
+
+
+def _repeats(pattern: Pattern) -> bool:
+    """Whether something is repeated in a match, if only no times."""
+    return any(isinstance(part, Repeat) for part in positive_parts(pattern))
 
 
 def _types(rule: Rule, schema: EventSchema | None) -> tuple[Type | None, ...]:
