@@ -124,7 +124,8 @@ class RepeatWriter:
             if part.repeated and self.chance(40):
                 sign = self.choose(["<", ">", "!=", "<=", "="])
                 value = self.choose([f"{label}.v", f"{label}.v", f"{label}.k"])
-                found.append(f"{value} {sign} prev({value})")
+                compared = f"{value} {sign} prev({value})"
+                found.append(self.choose([compared, compared, f"{value} - prev({value}) {sign} 0"]))
             if part.repeated and self.chance(12):
                 found.append(f"count({label}) {self.choose(['>', '<=', '='])} {self.upto(2, 1)}")
             if part.repeated and self.chance(10):

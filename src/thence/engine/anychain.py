@@ -14,7 +14,7 @@ import numpy as np
 from thence.engine.arrays import Index, Mask
 from thence.engine.chains import Chains, chains_of
 from thence.engine.match import Match
-from thence.engine.windows import WindowSearch, having_any
+from thence.engine.windows import WindowSearch, having_any, lies_inside
 from thence.logic.conjunct import Repetition, WindowUse
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def without_looking(match: Match, window: WindowUse) -> Match | None:
         return None
     if ends or repetition.least == 0:
         kept = _fits_ends(match, repetition, np.full(match.length, ends))
+        for end in (repetition.first, repetition.last):
+            if end is not None:
+                kept &= lies_inside(match, window, match.rows(end))
     elif len(match.rels[window.atom]) == 0:
         kept = np.zeros(match.length, dtype=np.bool_)
     else:
@@ -44,7 +47,11 @@ def without_looking(match: Match, window: WindowUse) -> Match | None:
 
 def any_chain(found: Candidates) -> tuple[Index, Chains]:
     """The rows that have any chain of the length asked for."""
-    rows = np.flatnonzero(_fits_ends(found.match, found.repetition, _longest(found)))
+    kept = _fits_ends(found.match, found.repetition, _longest(found))
+    for end, place in ((found.repetition.first, found.first), (found.repetition.last, found.last)):
+        if end is not None:
+            kept &= place >= 0
+    rows = np.flatnonzero(kept)
     return rows, _no_members(len(rows))
 
 

@@ -160,3 +160,118 @@ def walk(
             elif strict:
                 nearest = min(nearest, ends[i])
     return taken
+
+
+_BLOCK = "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1"
+
+
+@numba.njit(f"i8[::1]({_BLOCK})", **_COMPILED)
+def places(
+    current: Index,
+    pointer: Index,
+    stop: Index,
+    nearest: Index,
+    starts: Index,
+    ends: Index,
+    fit: Mask,
+    strict: bool,
+) -> Index:
+    """Where, among all pairs of a candidate and one that may follow it, those of each begin.
+
+    Of each row these are the pairs among ``current``, the last of its chain so far, and the
+    candidates from ``pointer`` to ``stop``. ``nearest`` is when the first of those ends that
+    ``current`` was not followed by: where it is strict, none that starts after that may follow.
+    """
+    sizes = 1
+    for row in range(len(current)):
+        sizes += 1 + stop[row] - pointer[row]
+    offsets = np.zeros(sizes, dtype=np.int64)
+    at = 0
+    for row in range(len(current)):
+        for i in range(pointer[row] - 1, stop[row]):
+            one = current[row] if i < pointer[row] else i
+            least = nearest[row] if i < pointer[row] else np.iinfo(np.int64).max
+            pairs = 0
+            if i < pointer[row] or fit[i]:
+                for j in range(i + 1, stop[row]):
+                    if strict and starts[j] > least:
+                        break
+                    if starts[j] > ends[one]:
+                        pairs += fit[j]
+                        least = min(least, ends[j])
+            offsets[at + 1] = offsets[at] + pairs
+            at += 1
+    return offsets
+
+
+@numba.njit(f"Tuple((i8[::1], i8[::1]))({_BLOCK}, i8[::1])", **_COMPILED)
+def following(
+    current: Index,
+    pointer: Index,
+    stop: Index,
+    nearest: Index,
+    starts: Index,
+    ends: Index,
+    fit: Mask,
+    strict: bool,
+    offsets: Index,
+) -> tuple[Index, Index]:
+    """The pairs whose places are given: a candidate, and one that may follow it by its times."""
+    before = np.empty(offsets[-1], dtype=np.int64)
+    after = np.empty(offsets[-1], dtype=np.int64)
+    at = 0
+    for row in range(len(current)):
+        for i in range(pointer[row] - 1, stop[row]):
+            one = current[row] if i < pointer[row] else i
+            place, end = offsets[at], offsets[at + 1]
+            j = i + 1
+            while place < end:
+                if fit[j] and starts[j] > ends[one]:
+                    before[place], after[place] = one, j
+                    place += 1
+                j += 1
+            at += 1
+    return before, after
+
+
+@numba.njit(
+    f"void({_BLOCK}, i8[::1], i8[::1], b1[::1], i8, i8[::1], b1[::1])",
+    **_COMPILED,
+)
+def go_on(
+    current: Index,
+    pointer: Index,
+    stop: Index,
+    nearest: Index,
+    starts: Index,
+    ends: Index,
+    fit: Mask,
+    strict: bool,
+    offsets: Index,
+    after: Index,
+    linked: Mask,
+    limit: int,
+    count: Index,
+    taken: Mask,
+) -> None:
+    """Go on with every row from ``current`` as far as its block reaches, given which of the pairs
+    are ``linked``; ``current``, ``nearest``, ``count`` and ``taken`` are brought up to date."""
+    at = 0
+    for row in range(len(current)):
+        first, one, begin = at, at, pointer[row]
+        while count[row] < limit:
+            follower = -1
+            for place in range(offsets[one], offsets[one + 1]):
+                if linked[place]:
+                    follower = after[place]
+                    break
+            if follower < 0:
+                break
+            taken[follower] = True
+            count[row] += 1
+            current[row], nearest[row] = follower, np.iinfo(np.int64).max
+            one, begin = first + 1 + follower - pointer[row], follower + 1
+        for j in range(begin, stop[row]):
+            if strict and starts[j] > ends[current[row]]:
+                nearest[row] = min(nearest[row], ends[j])
+        at += 1 + stop[row] - pointer[row]

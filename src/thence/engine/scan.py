@@ -8,7 +8,8 @@ import numpy as np
 
 from thence.engine.arrays import Index, Mask
 from thence.engine.chains import Chains, chains_of, spread
-from thence.engine.links import links_of
+from thence.engine.links import Links, links_of
+from thence.engine.steps import steps
 from thence.model.errors import EvaluationError
 
 if TYPE_CHECKING:
@@ -91,11 +92,17 @@ def _scanned(found: Candidates, begins: Index, limit: int) -> tuple[Index, Index
     """Sizes and positions of the chains that come about by taking the first that fits, again and
     again."""
     links = links_of(found)
-    if links is None:
-        return _step_by_step(found, begins, limit)
+    taken = steps(found, begins, limit) if links is None else _walked(found, begins, limit, links)
+    positions = np.flatnonzero(taken)
+    sizes = np.bincount(found.rows[positions], minlength=len(begins))
+    return sizes.astype(np.int64), positions
+
+
+def _walked(found: Candidates, begins: Index, limit: int, links: Links) -> Mask:
+    """Which candidates are taken, where neighbours are only compared."""
     from thence.engine.kernels import walk  # noqa: PLC0415 (compiles; few rules need it)
 
-    taken = walk(
+    return walk(
         found.offsets,
         begins,
         found.starts,
@@ -110,51 +117,6 @@ def _scanned(found: Candidates, begins: Index, limit: int) -> tuple[Index, Index
         links.real,
         links.real_before,
     )
-    positions = np.flatnonzero(taken)
-    sizes = np.bincount(found.rows[positions], minlength=len(begins))
-    return sizes.astype(np.int64), positions
-
-
-def _step_by_step(found: Candidates, begins: Index, limit: int) -> tuple[Index, Index]:
-    """The same where neighbours fulfil more than comparisons: all rows take a step at a time."""
-    strict = found.repetition.strict
-    rows = np.flatnonzero(begins >= 0)
-    current = begins[rows]
-    taken_rows, taken = [rows], [current]
-    pointer = current + 1
-    nearest = np.full(len(rows), _NEVER, dtype=np.int64)
-    count = np.ones(len(rows), dtype=np.int64)
-    while len(rows):
-        going = (pointer < found.offsets[rows + 1]) & (count < limit)
-        if strict:
-            going &= _at_or(found.starts, pointer) <= nearest
-        rows, current, pointer, nearest, count = (
-            part[going] for part in (rows, current, pointer, nearest, count)
-        )
-        if not len(rows):
-            break
-        after = found.starts[pointer] > found.ends[current]
-        takes = after & found.fit[pointer]
-        asked = np.flatnonzero(takes)
-        takes[asked] = found.linked(current[asked], pointer[asked])
-        if strict:
-            passed = after & ~takes
-            nearest[passed] = np.minimum(nearest[passed], found.ends[pointer[passed]])
-            nearest[takes] = _NEVER
-        taken_rows.append(rows[takes])
-        taken.append(pointer[takes])
-        current = np.where(takes, pointer, current)
-        count = count + takes
-        pointer = pointer + 1
-    owner, positions = np.concatenate(taken_rows), np.concatenate(taken)
-    order = np.lexsort((positions, owner))
-    return np.bincount(owner, minlength=len(begins)).astype(np.int64), positions[order]
-
-
-def _at_or(values: Index, positions: Index) -> Index:
-    """Values at positions; beyond the last one, the greatest number there is."""
-    inside = positions < len(values)
-    return np.where(inside, values[np.where(inside, positions, 0)] if len(values) else 0, _NEVER)
 
 
 def every_chain(found: Candidates) -> tuple[Index, Chains]:

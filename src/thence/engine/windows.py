@@ -55,6 +55,21 @@ def _probing(match: Match, window: WindowUse) -> Match:
     return Match(match.prepared, rels, match.length, {}, match, np.arange(match.length))
 
 
+def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
+    """For each row of a match, whether one row of the windowed relation lies in its window; their
+    keys are known to be equal."""
+    prepared = match.prepared
+    longer = match.extend(np.arange(match.length), window.atom, rows)
+    mask = holds(longer, prepared.reduced(window.constraints), _between(match, window))
+    return np.ones(match.length, dtype=np.bool_) if mask is None else mask
+
+
+def _between(match: Match, window: WindowUse) -> list[Expr]:
+    """The predicates of a window that read more than its own atom."""
+    prepared = match.prepared
+    return [p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}]
+
+
 class WindowSearch:
     """The search for a windowed atom, for every row of a match at once."""
 
@@ -71,9 +86,7 @@ class WindowSearch:
             ]
         )
         nodes = _match_nodes(prepared)
-        self.predicates: list[Expr] = [
-            p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}
-        ]
+        self.predicates: list[Expr] = _between(match, window)
         asked = prepared.reduced(window.constraints)
         self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, self.key())
         self.constraints = unsettled(asked, self.candidates.exact, frozenset((EPOCH, *nodes)))
