@@ -51,9 +51,16 @@ class Candidates:
         for probes, positions in expand(self.first, self.last):
             yield probes, self.index.at(positions)
 
-    def latest(self, most: int) -> Candidates:
-        """The same with ranges that hold the last so many rows, and those tied with them."""
-        return replace(self, first=self.index.latest(self.first, self.last, most))
+    def latest(self, most: int, ranks: Callable[[Index], Index]) -> Candidates:
+        """The same with ranges that hold the last so many rows; of those with one time, the ones
+        of the highest ranks."""
+        begins = np.maximum(self.first, self.last - most)
+        tied = self.index.splits_ties(self.first, begins)
+        return replace(self, index=self.index.untied(ranks) if tied else self.index, first=begins)
+
+    def take(self, rows: Index) -> Candidates:
+        """The ranges of some rows of the match."""
+        return replace(self, first=self.first[rows], last=self.last[rows])
 
 
 def search(

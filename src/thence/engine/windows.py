@@ -7,6 +7,7 @@ the match; absence keeps the rows for which nothing is found.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 
@@ -77,6 +78,12 @@ class WindowSearch:
     def exact(self) -> bool:
         """Whether the ranges say it all."""
         return not self.constraints and not self.predicates
+
+    def take(self, match: Match, rows: Index) -> WindowSearch:
+        """The same search for some rows of its match, which ``match`` is."""
+        found = copy(self)
+        found.match, found.candidates = match, self.candidates.take(rows)
+        return found
 
     def key(self) -> Key | None:
         """Codes of the columns that must be equal; links of unlike types become predicates."""
