@@ -67,11 +67,9 @@ class WindowSearch:
             ]
         )
         nodes = _match_nodes(prepared)
-        self.predicates: list[Expr] = [
-            p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}
-        ]
+        key, self.predicates = window_key(match, window)
         asked = prepared.reduced(window.constraints)
-        self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, self.key())
+        self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, key)
         self.constraints = unsettled(asked, self.candidates.exact, frozenset((EPOCH, *nodes)))
 
     @property
@@ -85,22 +83,6 @@ class WindowSearch:
         found.match, found.candidates = match, self.candidates.take(rows)
         return found
 
-    def key(self) -> Key | None:
-        """Codes of the columns that must be equal; links of unlike types become predicates."""
-        match, rel = self.match, self.match.rels[self.window.atom]
-        pairs = []
-        for name, expr in self.window.links:
-            values = evaluate(expr, match.leaf, match.length)
-            if values.type == rel.columns[name].type:
-                codes, size = join_codes([values, rel.columns[name]])
-                pairs.append((np.concatenate(codes), size))
-            else:
-                self.predicates.append(Call("=", (Column(self.window.atom, name), expr)))
-        if not pairs:
-            return None
-        codes_, groups = combine(pairs) if len(pairs) > 1 else pairs[0]
-        return Key(codes_[: match.length], codes_[match.length :], groups)
-
     def found(self) -> Iterator[tuple[Index, Index]]:
         """Chunks of (row of the match, row of the windowed relation) for what lies inside."""
         for probes, rows in self.candidates.pairs():
@@ -112,6 +94,27 @@ class WindowSearch:
                 kept = np.flatnonzero(mask)
                 if len(kept):
                     yield probes[kept], rows[kept]
+
+
+def window_key(match: Match, window: WindowUse) -> tuple[Key | None, list[Expr]]:
+    """Codes of the columns of a windowed atom that must be equal to something in the match, and
+    what else must hold of the two. Links of unlike types become predicates."""
+    prepared, rel = match.prepared, match.rels[window.atom]
+    predicates = [
+        p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}
+    ]
+    pairs = []
+    for name, expr in window.links:
+        values = evaluate(expr, match.leaf, match.length)
+        if values.type == rel.columns[name].type:
+            codes, size = join_codes([values, rel.columns[name]])
+            pairs.append((np.concatenate(codes), size))
+        else:
+            predicates.append(Call("=", (Column(window.atom, name), expr)))
+    if not pairs:
+        return None, predicates
+    joined, groups = combine(pairs) if len(pairs) > 1 else pairs[0]
+    return Key(joined[: match.length], joined[match.length :], groups), predicates
 
 
 def _match_nodes(prepared: Prepared) -> list[int]:
