@@ -97,6 +97,9 @@ class Normaliser:
             span=rule.span,
             policy=rule.policy,
             having=having,
+            identical=_identical(
+                body, (*left, *(p for use in uses for p in use.predicates)), self.schemas
+            ),
         )
 
     def closed(self, body: Body) -> Bounds:
@@ -178,6 +181,24 @@ def _links(
         if len(first) > 1:
             links.append(tuple(first.values()))
     return tuple(links), tuple(left)
+
+
+def _identical(
+    body: Body, predicates: Sequence[Expr], schemas: Mapping[str, EventSchema]
+) -> tuple[tuple[Column, Column], ...]:
+    """The columns of different events that some predicates hold to be identical, nulls too."""
+    found = []
+    for predicate in predicates:
+        match predicate:
+            case Call("not", (Call("is distinct from", (Column() as a, Column() as b)),)):
+                known = all(body.atoms[column.atom].event in schemas for column in (a, b))
+                if (
+                    a.atom != b.atom
+                    and known
+                    and _type(body, a, schemas) == _type(body, b, schemas)
+                ):
+                    found.append((a, b))
+    return tuple(found)
 
 
 def _type(body: Body, column: Column, schemas: Mapping[str, EventSchema]) -> Type | None:
