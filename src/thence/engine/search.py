@@ -28,6 +28,10 @@ FEW = 16
 """Probes are few where the rows to search are this many times as many."""
 
 
+SMALL = 1024
+"""A relation with fewer rows is sorted sooner than it is searched for those worth sorting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """Codes of the probing match and of the searched rows, numbered together."""
@@ -94,7 +98,7 @@ def search(
     }
     low, high = _range(match, node, bound, bounds, times, asked)
     codes, groups = (None, 1) if key is None else (key.rows, key.groups)
-    if match.length * FEW < len(times):
+    if match.length * FEW < len(times) and len(times) > SMALL:
         met = _semi_join(times, low, high, key)
         within = met if within is None else np.intersect1d(met, within, assume_unique=True)
     if within is not None:

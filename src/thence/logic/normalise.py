@@ -104,9 +104,9 @@ class Normaliser:
 
     def closed(self, body: Body) -> Bounds:
         """The closed bounds of a body; refuses one that can never hold."""
-        bounds = close_with_extremes(close(len(body.nodes), body.constraints), body.nodes)
+        bounds = close_with_extremes(close(body.constraints), body.nodes)
         if not bounds.satisfiable:
-            conflict = first_conflict(len(body.nodes), body.constraints)
+            conflict = first_conflict(body.constraints)
             if conflict is not None and conflict.span == NOWHERE:
                 # An inner pattern that its window has no room for: it never occurs, no more.
                 return bounds
