@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from thence.engine.nearest import Nearest, nearest
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
     AtomUse,
@@ -203,6 +204,11 @@ class Prepared:
             inside = {constraint.later, constraint.earlier} <= {use.start, use.end}
             (own if inside else outer).append(constraint)
         return outer, own
+
+    @cached_property
+    def nearest(self) -> tuple[Nearest, ...]:
+        """Which events must be next to which."""
+        return nearest(self)
 
     def window_reads(self, window: WindowUse) -> Reads:
         """What a window reads, of the match and of its own atom."""

@@ -88,6 +88,23 @@ class TimeIndex:
         cut = begins[begins > first]
         return bool((self._sorted[cut - 1] == self._sorted[cut]).any())
 
+    def outermost(self, first: Index, last: Index, side: str) -> tuple[Index, Index]:
+        """Ranges cut to their last rows, or their first: all that have the time of that one.
+
+        >>> index = TimeIndex(np.array([1, 2, 2, 3, 3]), None, 1)
+        >>> index.outermost(np.array([0, 0]), np.array([3, 5]), "last")
+        (array([1, 3]), array([3, 5]))
+        """
+        some = np.flatnonzero(first < last)
+        first, last = first.copy(), last.copy()
+        if side == "last":
+            begins = np.searchsorted(self._sorted, self._sorted[last[some] - 1], "left")
+            first[some] = np.maximum(first[some], begins)
+        else:
+            ends = np.searchsorted(self._sorted, self._sorted[first[some]], "right")
+            last[some] = np.minimum(last[some], ends)
+        return first, last
+
     def untied(self, ranks: Callable[[Index], Index]) -> TimeIndex:
         """The same index with rows of equal key and time in the order of their ranks, which are
         asked for those rows alone."""

@@ -62,6 +62,11 @@ class Candidates:
         tied = self.index.splits_ties(self.first, begins)
         return replace(self, index=self.index.untied(ranks) if tied else self.index, first=begins)
 
+    def outermost(self, side: str) -> Candidates:
+        """The same with ranges that hold only their last rows, or their first, ties included."""
+        first, last = self.index.outermost(self.first, self.last, side)
+        return replace(self, first=first, last=last)
+
     def take(self, rows: Index) -> Candidates:
         """The ranges of some rows of the match."""
         return replace(self, first=self.first[rows], last=self.last[rows])
