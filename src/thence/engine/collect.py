@@ -14,10 +14,10 @@ from thence.engine.aggregate import aggregate, collection_order, group_ids, once
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.latest import among_last, collecting, identified
-from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage
+from thence.engine.lineage import collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
-from thence.engine.rows import concat, take
+from thence.engine.rows import LINEAGE, concat, take
 from thence.engine.sliding import sliding
 from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import WindowUse

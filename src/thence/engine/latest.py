@@ -6,9 +6,8 @@ import numpy as np
 
 from thence.engine.aggregate import collection_order
 from thence.engine.arrays import Index
-from thence.engine.lineage import without_lineage
 from thence.engine.match import Match
-from thence.engine.rows import select, take, unique_by
+from thence.engine.rows import select, take, unique_by, without_lineage
 from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import WindowUse, is_inner
 from thence.model.events import Events

@@ -34,7 +34,6 @@ from thence.lang.python.patterns import (
     Ticking,
     Timed,
     Whichever,
-    Window,
     core,
 )
 from thence.lang.python.values import (
@@ -53,6 +52,7 @@ from thence.lang.syntax import MAX_DEPTH, PolicyWord
 from thence.lang.timers import timer
 from thence.logic import expr as e
 from thence.logic import ops
+from thence.logic.moments import OPERATORS
 from thence.logic.policy import Policy
 from thence.logic.repetition import settled
 from thence.model.errors import BuildError
@@ -259,17 +259,13 @@ class _Lowering:
                 return ops.At(time)
             case Timed(name, of, length):
                 return timer(name, self._label(of), length)
-            case Window(operator, left, right, limit):
-                about = lower(left)
-                inside = set(placed) if operator in ("notfollows", "notprecedes") else placed
-                return ops.SemanticWindow(operator, about, lower(right, inside), limit)
             case Moment(operator, parts, absent, limit):
                 before = set(placed)
                 asserted = tuple(map(lower, parts))
                 unwanted = [lower(each, set(placed)) for each in absent]
-                if operator == "without" and len(absent) == 1:
+                if len(absent) < OPERATORS[operator].roles.count("absent"):
                     # What comes last is the first of its kind: no other one came before.
-                    unwanted.append(lower(parts[1], before))
+                    unwanted.append(lower(parts[-1], before))
                 collected = tuple([lower(each, set(placed)) for each in pattern.collected])
                 return ops.Moments(operator, asserted, tuple(unwanted), limit, collected=collected)
             case Judged(inner):

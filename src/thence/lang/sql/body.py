@@ -24,7 +24,6 @@ from thence.lang.sql.events import (
 from thence.lang.sql.names import Alias, Names, Value, conjuncts, renamed
 from thence.lang.sql.refusal import Refused
 from thence.model.source import Span
-from thence.model.types import DURATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,9 +231,6 @@ class _Writer:
             return s.Between(inner, first, last, start, end, max(depth, inner.depth + 1))
         if kind == "anyone":
             return s.Apply(kind, parts, start, start, end, depth)
-        if kind in ("follows", "precedes", "both", "notfollows", "notprecedes"):
-            limit = s.Literal_(node.limit, DURATION, start, end)
-            return s.Apply(kind, (*parts, *absent, limit), start, start, end, depth)
         if kind in moments.POINTS:
             args = moments.arguments(kind, parts, absent, node.limit, node.span)
             return s.Apply(kind, args, start, start, end, depth)

@@ -19,7 +19,7 @@ from thence.lang.tokens import (
     token_span,
     unquoted,
 )
-from thence.lang.words import MOMENT_OPERATORS, MOST_TICKS
+from thence.lang.words import MOST_TICKS
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
@@ -269,7 +269,7 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in MOMENT_OPERATORS - moments.FORMS.keys():
+        if name.lower() in moments.NOT_YET:
             raise SyntaxProblem(
                 token_span(name),
                 f"{name.upper()} is not part of event SQL in this version",

@@ -16,13 +16,13 @@ from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.names import Names
 from thence.lang.sql.refusal import Refused
-from thence.lang.words import ALLEN, WINDOW_OPERATORS
+from thence.lang.words import ALLEN, CALLS, MOMENT_OPERATORS, WINDOW_OPERATORS
 from thence.model.source import Span
 
 _OF_TWO = ALLEN | {"par"}
 _ROWS = frozenset({"seq", "and", "or", "anyone"})
-_NEGATED = frozenset({"notfollows", "notprecedes"})
-OPERATORS = WINDOW_OPERATORS | _OF_TWO | _ROWS | {"between"} | frozenset(moments.FORMS)
+_NEGATED = frozenset(name for name in WINDOW_OPERATORS if "absent" in CALLS[name].roles)
+OPERATORS = _OF_TWO | _ROWS | {"between", "any"} | moments.POINTS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +127,7 @@ class _Reader:
         name = node.name
         if name not in OPERATORS:
             raise self.unknown(node)
-        if name in moments.FORMS:
+        if name in MOMENT_OPERATORS - WINDOW_OPERATORS:
             return self.moments(node, span)
         self.check_arguments(node, span)
         if name == "seq":
@@ -154,11 +154,11 @@ class _Reader:
     def moments(self, node: q.Operation, span: Span) -> Node:
         """An operator over moments, such as ``APERIODIC(a, b, c)``."""
         name = node.name
-        moments.check(node, span)
         if name == "any":
             # Each choice is read anew: what is said of its parts is said of each choice.
             rows = [_row("and", [*map(self.node, c)], span) for c in moments.choices(node)]
             return operator("anyone", rows, span)
+        moments.check(node, span)
         parts, absent = moments.divided(name, [*map(self.node, node.parts)])
         if name == "without":
             absent += (self.earlier(parts[1]),)
