@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -88,10 +89,18 @@ class Body:
         """Conditions on one repetition, and what its names stand for."""
         self.folded: dict[str, Expr] = {}
         """What aggregates over repetitions can read."""
-        self.shared = shared_variables(rule)
-        self.joining = joining_variables(rule)
         self.silent = False
         """Whether what is visited only stands beside the match."""
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The variables inside repetitions that have one value for a whole match."""
+        return shared_variables(self.rule)
+
+    @cached_property
+    def joining(self) -> frozenset[str]:
+        """The variables that several atoms of the rule have, and those that repetitions share."""
+        return joining_variables(self.rule)
 
     # -- nodes and constraints
 

@@ -50,6 +50,7 @@ from thence.lang.python.walk import inner_patterns, tag_of
 from thence.lang.report import Report
 from thence.lang.syntax import MAX_DEPTH, PolicyWord
 from thence.lang.timers import timer
+from thence.lang.words import MOST_PATTERNS
 from thence.logic import expr as e
 from thence.logic import ops
 from thence.logic.moments import OPERATORS
@@ -193,6 +194,7 @@ class _Lowering:
         self._definition = definition
         self._survey = _Survey(definition)
         self._labels = _labels(self._survey)
+        self._made = 0
 
     # -- patterns
 
@@ -201,6 +203,13 @@ class _Lowering:
     ) -> ops.Pattern:
         if depth > MAX_DEPTH:
             raise self._too_deep()
+        self._made += 1
+        if self._made > MOST_PATTERNS:
+            raise BuildError(
+                f"with everything written out, the definition of '{self._definition.name}' has "
+                f"more than {MOST_PATTERNS:,} parts: select its inner parts first, and use their "
+                f"results ({self._definition.place})"
+            )
         depth += 1
         match pattern:
             case Inside():

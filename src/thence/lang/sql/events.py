@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from thence.lang import syntax as s
-from thence.lang.problem import too_deep
+from thence.lang.problem import too_deep, too_many
 from thence.lang.report import did_you_mean
 from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.names import Names
 from thence.lang.sql.refusal import Refused
-from thence.lang.words import ALLEN, CALLS, MOMENT_OPERATORS, WINDOW_OPERATORS
+from thence.lang.words import ALLEN, CALLS, MOMENT_OPERATORS, MOST_PATTERNS, WINDOW_OPERATORS
 from thence.model.source import Span
 
 _OF_TWO = ALLEN | {"par"}
@@ -97,9 +97,11 @@ class _Reader:
         self.names = names
         self.windows: list[Node] = []
         self.copies: list[Mapping[str, str]] = []
+        self.made = 0
 
     def node(self, node: q.Happening) -> Node:
         span = Span(node.start, node.end)
+        self.count(1, span)
         match node:
             case s.Name():
                 alias = self.names.alias(node)
@@ -122,6 +124,12 @@ class _Reader:
                 )
             case q.Operation():
                 return self.operation(node, span)
+
+    def count(self, nodes: int, span: Span) -> None:
+        """Refuse what stands for too many nodes, with all choices and copies written out."""
+        self.made += nodes
+        if self.made > MOST_PATTERNS:
+            raise too_many(span)
 
     def operation(self, node: q.Operation, span: Span) -> Node:
         name = node.name
@@ -247,6 +255,7 @@ class _Reader:
         mark = f"′{len(self.copies) + 1}" if self.copies else "′"
         names = {alias: alias + mark for alias in aliases(closing)}
         self.copies.append(names)
+        self.count(sum(1 for _ in walk(closing)), closing.span)
         return _renamed(closing, names)
 
 
