@@ -11,7 +11,7 @@ from copy import copy
 
 import numpy as np
 
-from thence.engine.arrays import Index
+from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.keys import combine, join_codes
 from thence.engine.lookup import having
@@ -31,13 +31,18 @@ def without(match: Match, window: WindowUse) -> Match:
     probing = _probing(match, window)
     if len(probing.rels[window.atom]) == 0:
         return match
-    search_ = WindowSearch(probing, window)
+    return match.where(~having_any(match, WindowSearch(probing, window)))
+
+
+def having_any(match: Match, search_: WindowSearch) -> Mask:
+    """Which rows of a match have something in their window; ranges that say it all need no look at
+    what they hold."""
     if search_.exact:
-        return match.where(search_.candidates.first >= search_.candidates.last)
-    empty = np.ones(match.length, dtype=np.bool_)
+        return search_.candidates.first < search_.candidates.last
+    found = np.zeros(match.length, dtype=np.bool_)
     for probes, _ in search_.found():
-        empty[probes] = False
-    return match.where(empty)
+        found[probes] = True
+    return found
 
 
 def _probing(match: Match, window: WindowUse) -> Match:
@@ -49,6 +54,21 @@ def _probing(match: Match, window: WindowUse) -> Match:
         rows = having(rows, name, evaluate(expr, match.leaf, match.length))
     rels = [rows if atom == window.atom else rel for atom, rel in enumerate(match.rels)]
     return Match(match.prepared, rels, match.length, {}, match, np.arange(match.length))
+
+
+def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
+    """For each row of a match, whether one row of the windowed relation lies in its window; their
+    keys are known to be equal."""
+    prepared = match.prepared
+    longer = match.extend(np.arange(match.length), window.atom, rows)
+    mask = holds(longer, prepared.reduced(window.constraints), _between(match, window))
+    return np.ones(match.length, dtype=np.bool_) if mask is None else mask
+
+
+def _between(match: Match, window: WindowUse) -> list[Expr]:
+    """The predicates of a window that read more than its own atom."""
+    prepared = match.prepared
+    return [p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}]
 
 
 class WindowSearch:
@@ -99,10 +119,8 @@ class WindowSearch:
 def window_key(match: Match, window: WindowUse) -> tuple[Key | None, list[Expr]]:
     """Codes of the columns of a windowed atom that must be equal to something in the match, and
     what else must hold of the two. Links of unlike types become predicates."""
-    prepared, rel = match.prepared, match.rels[window.atom]
-    predicates = [
-        p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}
-    ]
+    rel = match.rels[window.atom]
+    predicates = _between(match, window)
     pairs = []
     for name, expr in window.links:
         values = evaluate(expr, match.leaf, match.length)
