@@ -94,8 +94,7 @@ def _without(variant: Variant, empty: Repeat, types: Sequence[Type | None]) -> V
 
     def leave_out(node: Any) -> Any:
         if isinstance(node, Seq) and any(part is empty for part in node.parts):
-            rest = tuple(part for part in node.parts if part is not empty)
-            return rest[0] if len(rest) == 1 else replace(node, parts=rest)
+            return replace(node, parts=tuple(part for part in node.parts if part is not empty))
         return node
 
     rule, body = variant.rule, changed(variant.body, leave_out)
