@@ -456,7 +456,9 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             if whole is None:
                 return None
             scope.gates.append(at2.start)
-            alike = occurrences(sequences().unchosen(closing), sequences().alone(scope))
+            alike = occurrences(
+                sequences().unchosen(closing), sequences().unlabelled(closing, scope)
+            )
             return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):
             at = interval(inner, scope)

@@ -18,11 +18,12 @@ from oracle_patterns import (
     interval,
     occurrences,
     span,
+    walk_asserted,
     with_asserted,
 )
 
 from thence.logic.expr import Const, Expr, Var, variables
-from thence.logic.ops import Atom, Pattern, Repeat, Rule, Seq, children
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Seq, children
 
 
 def sequence(parts: list[Pattern], scope: Scope) -> Interval | None:
@@ -104,6 +105,13 @@ def alone(scope: Scope) -> Scope:
     """A scope that knows only the variables that several parts of the rule have."""
     known = {name: value for name, value in scope.variables.items() if name in scope.joining}
     return replace(scope, variables=known)
+
+
+def unlabelled(closing: Pattern, scope: Scope) -> Scope:
+    """The scope in which others like a closing event are looked for: its labels are theirs."""
+    own = {part.name for part in walk_asserted(closing) if isinstance(part, Label)}
+    known = {name: bound for name, bound in scope.labels.items() if name not in own}
+    return replace(alone(scope), labels=known)
 
 
 def unchosen(pattern: Pattern) -> Pattern:

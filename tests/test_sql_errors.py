@@ -58,10 +58,35 @@ NAMES = [
     ("SELECT * FROM a x, b y EVENT OR(x, y)", "*", "not occur in every alternative", "PARTITION"),
     ("SELECT x.n, t.temp FROM a x, b y, t EVENT BETWEEN(x, y)", "t.temp", "'t' is collected",
      "with an aggregate"),
-    ("SELECT AVG(t.temp) + 1 FROM a x, b y, t EVENT BETWEEN(x, y)", "AVG",
-     "an item of SELECT by itself", "in a query over this one"),
-    ("SELECT n FROM a WHERE COUNT(*) > 1", "COUNT", "an item of SELECT by itself", "over this one"),
+    ("SELECT AVG(MAX(t.temp)) FROM a x, b y, t EVENT BETWEEN(x, y)", "MAX",
+     "cannot stand inside another", "over this one"),
+    ("SELECT n FROM a WHERE COUNT(*) > 1", "COUNT", "WHERE looks at one match", "in HAVING"),
     ("SELECT AVG(n) FROM a", "AVG(n)", "nothing to aggregate", "BETWEEN(a, b)"),
+]  # fmt: skip
+
+REPETITIONS = [
+    ("SELECT b.m FROM a, b, c EVENT SEQ(a, b+, c)", "b.m", "'b' is repeated", "with an aggregate"),
+    ("SELECT b.* FROM a, b, c EVENT SEQ(a, b+, c)", "b.*", "'b' is repeated", "with an aggregate"),
+    ("SELECT n FROM a, b EVENT SEQ(b, a, b+)", "b", "'b' is repeated, so it is several", "b b b2"),
+    ("SELECT n FROM a, b EVENT SEQ(b{2}, a, b+)", "b", "'b' is repeated, so it is", "b b b2"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b{2,1})", "{2,1}", "can never be", "lower limit first"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b{x})", "{x", "in whole numbers", "{3} for three times"),
+    ("SELECT n FROM a, b EVENT SEQ(b*, a)", "b*", "may be empty needs an event before", "write +"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) USING GREEDY", "b+", "known to be over only", "until c"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE a.n > PREV(a.n)", "PREV(a.n)",
+     "only in a condition on what is repeated", "b.price > PREV(b.price)"),
+    ("SELECT PREV(b.m) FROM a, b EVENT SEQ(a, b+)", "PREV(b.m)", "only in a condition", "WHERE"),
+    ("SELECT n FROM a, b, c EVENT SEQ(a, b+, c+) WHERE b.m < c.x", "b.m < c.x",
+     "asked of each 'b', and of each 'c'", "FIRST(b.x) < LAST(c.x)"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE b.m < AVG(b.m)", "b.m < AVG(b.m)",
+     "is about all repetitions together", "2 * AVG(b.x)"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE AVG(a.n) > 1", "AVG", "one match at a time",
+     "what EVENT repeats"),
+    ("SELECT COUNT(v) FROM b v w EVENT AND(v{2}, w{2})", "AND(v{2}, w{2})",
+     "cannot be told apart here", "SEQ(v+, w+)"),
+    ("SELECT COUNT(t) FROM a, b, c, t EVENT SEQ(BETWEEN(a, c), b+)", "t",
+     "'t' is collected, and 'b' repeated", "a query of its own"),
+    ("SELECT n FROM a, b, c EVENT UNTIL(a, b, c)", "UNTIL(a, b, c)", "UNTIL takes two", "(a, b)"),
 ]  # fmt: skip
 
 EVENT_CLAUSE = [
@@ -136,7 +161,7 @@ WINDOWS = [
     ("SELECT AVG(temp) FROM t GROUP BY k", "k", "GROUP BY goes with a window", "[RANGE BY"),
     ("SELECT x.n FROM a x, b y EVENT SEQ(x, y) GROUP BY k", "k", "GROUP BY goes with a window",
      "with EVENT"),
-    ("SELECT temp FROM t HAVING temp > 1", "temp > 1", "HAVING goes with a window", "[RANGE BY"),
+    ("SELECT temp FROM t HAVING temp > 1", "temp > 1", "HAVING goes with EVENT", "[RANGE BY"),
     ("SELECT AVG(temp) FROM t [SLIDE BY 1 s]", "[SLIDE BY 1 s]", "needs its length", "RANGE BY"),
     ("SELECT AVG(temp) FROM t [RANGE BY '-1 s']", "'-1 s'", "must be more than nothing", None),
     ("SELECT AVG(temp) FROM t [RANGE BY 5]", "5", "5 has no unit of time", "5 s"),
@@ -167,7 +192,9 @@ WINDOWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "where", "message", "hint"), [*NAMES, *CLAUSES, *WINDOWS])
+@pytest.mark.parametrize(
+    ("text", "where", "message", "hint"), [*NAMES, *CLAUSES, *WINDOWS, *REPETITIONS]
+)
 def test_what_a_query_is_refused_for(text: str, where: str, message: str, hint: str | None) -> None:
     check(f"CREATE EVENT r AS {text};", where, message, hint)
 

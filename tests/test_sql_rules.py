@@ -47,6 +47,20 @@ def rules(text: str) -> tuple[Rule, ...]:
             "r(duration(x) as d) <- x: a() where duration(x) > 1 s",
         ),
         ("SELECT DISTINCT n FROM a", "r(a.n) <- a: a()"),
+        (
+            "SELECT k, AVG(y.m) AS mean FROM a x, b y, c z PARTITION BY k "
+            "EVENT SEQ(x, y+, z) WITHIN 5 s WHERE y.m > PREV(y.m) USING GREEDY",
+            "r(k, avg(y.m) as mean) <- x: a(k=k) seq y: b(k=k)+ seq z: c(k=k) within 5 s "
+            "where y.m > prev(y.m) using greedy",
+        ),
+        (
+            "SELECT y.k, COUNT(y) AS n FROM b y PARTITION BY k EVENT y{2,5} USING STRICT",
+            "r(k, count(y) as n) <- y: b(k=k){2,5} using strict",
+        ),
+        (
+            "SELECT x.n FROM a x, b y, c z PARTITION BY k EVENT x seq y* until z WHERE z.k > 1",
+            "r(x.n) <- x: a(k=k) seq y: b(k=k)* until (z: c(k=k) where z.k > 1)",
+        ),
     ],
 )
 def test_a_query_and_its_rule(query: str, rule: str) -> None:
@@ -72,6 +86,14 @@ def test_a_query_is_printed_as_its_rules() -> None:
         "r(big.n) <- follows(big: `#r.big`(k=k), b: b(k=k), 1 min);",
     ]
     assert "CREATE" not in format_program(program)
+
+
+def test_repetitions_agree_in_partition_columns_that_are_not_selected() -> None:
+    found = rules("CREATE EVENT r AS SELECT COUNT(y) AS n FROM b y PARTITION BY k EVENT y{2};")
+    assert [format_rule(rule) for rule in found] == [
+        "`#r.groups`(k, count(y.start) as a2) <- y: b(k=k){2};",
+        "r(group.a2 as n) <- group: `#r.groups`();",
+    ]
 
 
 def test_queries_inside_queries_stay_inside() -> None:

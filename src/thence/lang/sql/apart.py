@@ -35,6 +35,7 @@ _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
     "overlaps": ((0, "s", 1, "s"), (0, "e", 1, "e")),
     "overlapped_by": ((1, "s", 0, "s"), (1, "e", 0, "e")),
     "between": ((0, "e", 1, "s"),),
+    "until": ((0, "e", 1, "s"),),
     "immediately": ((0, "e", 1, "e"),),
 }
 """What lies strictly before what: (part, its start or end, part, its start or end)."""
@@ -261,7 +262,7 @@ class _Graph:
                 self.before((node, "s"), (part, "s"))
         if kind in _POINTS or kind == "anyone":
             self.same((node, "s"), (node, "e"))
-        if kind in ("seq", "between"):
+        if kind in ("seq", "between", "until"):
             self.same((node, "s"), (parts[0], "s"))
             self.same((node, "e"), (parts[-1], "e"))
 

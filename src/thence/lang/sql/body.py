@@ -23,6 +23,7 @@ from thence.lang.sql.events import (
 )
 from thence.lang.sql.names import Alias, Names, Value, conjuncts, renamed
 from thence.lang.sql.refusal import Refused
+from thence.lang.sql.repeated import alone, check_apart, check_condition, owners_of
 from thence.model.source import Span
 from thence.model.types import DURATION
 
@@ -31,8 +32,10 @@ from thence.model.types import DURATION
 class Body:
     """The items of a rule's body, and what the select list must know of its aliases.
 
-    ``certain`` aliases are bound in every match, ``occurring`` ones in some, and ``collected`` ones
-    may be many; each of those with its place in FROM.
+    ``certain`` aliases are bound in every match and ``occurring`` ones in some. Those that are
+    ``collected``, each with its place in FROM, or that ``names`` has as repeated, may be many.
+    ``loose`` are partition columns on which repetitions agree only if the rule's head shows them.
+    ``merged`` says that the policy makes one result of several matches, over which aggregates are.
     """
 
     items: tuple[s.Node, ...]
@@ -40,6 +43,8 @@ class Body:
     certain: frozenset[str]
     occurring: frozenset[str]
     collected: Mapping[str, Span]
+    loose: frozenset[str] = frozenset()
+    merged: bool = False
 
 
 def body(select: q.Select, names: Names) -> Body:
@@ -53,15 +58,26 @@ def body(select: q.Select, names: Names) -> Body:
     found += [Place(node, top, {node.alias}) for node in collected]
     _check_once(found, names)
     known = _with_copies(clause, names)
-    shared = _shared(found, names.partition)
-    names = replace(names, shared=shared)
+    owners = owners_of(found, names)
+    if owners and collected:
+        raise Refused(
+            collected[0].span,
+            f"'{collected[0].alias}' is collected, and '{min(owners)}' repeated: a query can do "
+            "one of the two",
+            "do the other in a query of its own: FROM (SELECT … EVENT …) a",
+        )
+    shared = names.partition if owners else _shared(found, names.partition)
+    names = replace(names, shared=shared, repeated=frozenset(owners))
     conditions: dict[Node, list[s.Node]] = {}
     for node in select.conditions:
         for part in conjuncts(node):
-            _add(names.value(part), found, clause, conditions)
+            condition = names.value(part)
+            check_condition(condition, owners)
+            _add(condition, found, clause, conditions)
     for pair in pairs(streams, known, clause.copies):
-        condition = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
-        conditions.setdefault(pair.at, []).append(condition)
+        check_apart(pair.one, pair.two, owners, pair.at.span)
+        different = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
+        conditions.setdefault(pair.at, []).append(different)
     writer = _Writer(known, select, shared, conditions)
     window = clause.windows[0] if collected else None
     main = writer.pattern(clause.root, window)
@@ -72,6 +88,8 @@ def body(select: q.Select, names: Names) -> Body:
         certain(clause.root),
         frozenset(top.aliases),
         {node.alias: names.aliases[node.alias].span for node in collected},
+        shared if alone(streams) else frozenset(),
+        any(word.word == "cumulative" for word in select.policy),
     )
 
 
@@ -181,7 +199,12 @@ def _add(
     for copies in clause.copies:
         # What is said of the closing event alone says which events close the window.
         values += [
-            Value(renamed(value.node, copies), frozenset(copies[alias] for alias in value.reads))
+            replace(
+                value,
+                node=renamed(value.node, copies),
+                plain=frozenset(copies[alias] for alias in value.plain),
+                folded=frozenset(copies[alias] for alias in value.folded),
+            )
             for value in values
             if value.reads and value.reads <= copies.keys()
         ]
@@ -225,6 +248,8 @@ class _Writer:
         depth = 1 + max(part.depth for part in (*parts, *absent))
         if kind == "within":
             return s.WithinSuffix(parts[0], node.limit, start, end, depth)
+        if kind == "repeat":
+            return s.Repeated(parts[0], *node.times, start, end, depth)
         if kind == "between":
             missing = absent[0] if len(absent) == 1 else _chain("or", absent, node.span)
             inner = s.Paren((missing,), missing.start, missing.end, missing.depth + 1)

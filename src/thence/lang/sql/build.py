@@ -112,7 +112,9 @@ class BuildSql(Transformer[Token, Any]):
                     group = part.columns
                 case _Having():
                     having = part.condition
-                case s.Name() | q.Operation() | q.Negation() | q.Several() | q.Limited():
+                case s.Name() | q.Operation() | q.Negation() | q.Several():
+                    happening = part
+                case q.Limited() | q.Repeated():
                     happening = part
                 case _:
                     continue
@@ -300,6 +302,14 @@ class BuildSql(Transformer[Token, Any]):
         base, limit = parts[0], _limit(parts[1])
         depth = _depth([base], Span(base.start, limit.end))
         return q.Limited(base, limit.micros, base.start, limit.end, depth)
+
+    def event_repeated(self, parts: Parts) -> q.Happening:
+        """``b+``, ``b{2,5}``."""
+        done: q.Happening = parts[0]
+        for times in parts[1:]:
+            depth = _depth([done], Span(done.start, times.end))
+            done = q.Repeated(done, times.least, times.most, done.start, times.end, depth)
+        return done
 
     def limit(self, parts: Parts) -> Token:
         token: Token = parts[0]

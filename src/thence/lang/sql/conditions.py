@@ -1,8 +1,9 @@
 """Where the conditions of a query go in its EVENT clause.
 
-A condition on aliases that occur goes to the top. One that reads an alias which must be absent, or
-is collected, goes around that pattern. One that reads an alias of some alternatives only goes to
-where that alias is.
+A condition on aliases that occur goes to the top; one on aliases that are repeated is asked of each
+repetition from there. One that reads an alias which must be absent, or is collected, goes around
+that pattern. One that reads an alias of some alternatives only goes to where that alias is, and one
+that reads only what closes an UNTIL says what that is.
 """
 
 from __future__ import annotations
@@ -72,9 +73,11 @@ def _nowhere(condition: Value, inner: Iterable[Place]) -> Refused:
 
 def _nodes(condition: Value, reads: frozenset[str] | set[str], place: Place) -> list[Node]:
     """The outermost nodes of a place at which all that a condition reads is bound."""
+    if reads <= condition.plain and not condition.previous and (found := _closing(reads, place)):
+        return found
     if reads <= certain(place.root):
         return [place.root]
-    found: list[Node] = []
+    found = []
     stack = [place.root]
     while stack:
         node = stack.pop()
@@ -88,6 +91,12 @@ def _nodes(condition: Value, reads: frozenset[str] | set[str], place: Place) -> 
         else:
             raise _in_some_alternatives(condition)
     return found
+
+
+def _closing(reads: frozenset[str] | set[str], place: Place) -> list[Node]:
+    """What closes an UNTIL, where a condition reads nothing else."""
+    untils = [node for node in occurring(place.root) if node.kind == "until"]
+    return [node.parts[1] for node in untils if reads and reads <= certain(node.parts[1])]
 
 
 def _in_some_alternatives(condition: Value) -> Refused:

@@ -19,19 +19,21 @@ from thence.lang.sql.refusal import Refused
 from thence.lang.words import ALLEN, WINDOW_OPERATORS
 from thence.model.source import Span
 
-_OF_TWO = ALLEN | {"par"}
+_OF_TWO = ALLEN | {"par", "until"}
 _ROWS = frozenset({"seq", "and", "or", "anyone"})
 _NEGATED = frozenset({"notfollows", "notprecedes"})
 OPERATORS = WINDOW_OPERATORS | _OF_TWO | _ROWS | {"between"} | frozenset(moments.FORMS)
+"""What can be called in an EVENT clause."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
     """An alias, or an operator of the rule language over nodes.
 
-    ``kind`` is ``alias``, ``within``, ``between`` (``not(absent).[first, last]``) or the operator's
-    name. ``absent`` must not occur: in the window of ``notfollows`` and ``notprecedes``, between
-    the parts of ``between``, or where an operator over moments says.
+    ``kind`` is ``alias``, ``within``, ``repeat``, ``between`` (``not(absent).[first, last]``) or
+    the operator's name. ``absent`` must not occur: in the window of ``notfollows`` and
+    ``notprecedes``, between the parts of ``between``, or where an operator over moments says.
+    ``times`` is how often ``repeat`` has its part: at least, and at most.
     """
 
     kind: str
@@ -41,6 +43,7 @@ class Node:
     absent: tuple[Node, ...] = ()
     limit: int = 0
     depth: int = 1
+    times: tuple[int, int | None] = (1, 1)
 
 
 def operator(
@@ -114,6 +117,9 @@ class _Reader:
                 return Node("alias", (), span, alias.name)
             case q.Limited():
                 return operator("within", (self.node(node.base),), span, limit=node.limit)
+            case q.Repeated():
+                inner = operator("repeat", (self.node(node.base),), span)
+                return replace(inner, times=(node.least, node.most))
             case q.Negation():
                 return self.negation(node)
             case q.Several():
