@@ -62,6 +62,10 @@ NAMES = [
      "cannot stand inside another", "over this one"),
     ("SELECT n FROM a WHERE COUNT(*) > 1", "COUNT", "WHERE looks at one match", "in HAVING"),
     ("SELECT AVG(n) FROM a", "AVG(n)", "nothing to aggregate", "BETWEEN(a, b)"),
+    ("SELECT COUNT(y) FROM a x, b y, c z EVENT OR(APERIODIC*(x, y, z), x)", "APERIODIC*(x, y, z)",
+     "cannot stand in a choice or an absence", "of its own"),
+    ("SELECT y.m FROM a x, b y, c z EVENT APERIODIC*(x, y, z)", "y.m", "'y' is collected",
+     "with an aggregate"),
 ]  # fmt: skip
 
 REPETITIONS = [
@@ -84,8 +88,16 @@ REPETITIONS = [
      "what EVENT repeats"),
     ("SELECT COUNT(v) FROM b v w EVENT AND(v{2}, w{2})", "AND(v{2}, w{2})",
      "cannot be told apart here", "SEQ(v+, w+)"),
-    ("SELECT COUNT(t) FROM a, b, c, t EVENT SEQ(BETWEEN(a, c), b+)", "t",
-     "'t' is collected, and 'b' repeated", "a query of its own"),
+    ("SELECT COUNT(t) FROM a, b, c, t EVENT SEQ(BETWEEN(a, c), b+)", "b+",
+     "collects events, or repeats them, but not both", "a query of its own"),
+    ("SELECT COUNT(b) FROM a, b, c EVENT APERIODIC*(a, b{2}, c)", "b{2}",
+     "collects events, or repeats them, but not both", "a query of its own"),
+    ("SELECT n FROM a, b, c EVENT SEQ(a, NOT b{2,}, c) WHERE COUNT(b) > 3", "COUNT(b) > 3",
+     "all repetitions of what must be absent", "NOT b{3,}"),
+    ("SELECT n FROM a, b, c EVENT SEQ(a, NOT b{2,}, c) WHERE b.m > a.n", "b.m > a.n",
+     "compares 'b', which is deep inside", "PARTITION BY"),
+    ("SELECT COUNT(b) FROM a, b, c EVENT OR(SEQ(a, b+), c)", "COUNT(b)",
+     "not occur in every alternative", "one CREATE EVENT for each alternative"),
     ("SELECT n FROM a, b, c EVENT UNTIL(a, b, c)", "UNTIL(a, b, c)", "UNTIL takes two", "(a, b)"),
 ]  # fmt: skip
 
@@ -108,6 +120,8 @@ EVENT_CLAUSE = [
     ("ANY(x, y)", "ANY(x, y)", "ANY needs to know how many", "ANY(2, a, b, c)"),
     ("ANY(3, x, y)", "3", "ANY 3 of 2 events is not possible", "from 1 to 2"),
     ("APERIODIC(x, y)", "APERIODIC(x, y)", "takes three events, and 2 are", "(a, b, c)"),
+    ("APERIODIC*(x, y)", "APERIODIC*(x, y)", "takes three events, and 2 are", "(a, b, c)"),
+    ("RELATIVE+(x, y)", "RELATIVE+(x, y)", "RELATIVE+ takes one event, and 2 are given", "+(a)"),
     ("THEN(x)", "THEN(x)", "THEN takes two events or more, and 1 is given", "THEN(a, b)"),
     ("THEN(x, y, '1 s')", "'1 s'", "THEN takes no duration", "in WHERE"),
     ("PERIODIC*(x, y)", "PERIODIC*(x, y)", "needs a duration", "PERIODIC*(a, '10 s', b)"),

@@ -227,10 +227,10 @@ class _Graph:
             for first, second in pairwise(parts):
                 self.before((first, "e"), (second, side), strict=True)
         self.span(node, parts)
-        for absent in node.absent:
-            if absent in self.assumed:
-                self.add(absent)
-                self.absence(node, absent)
+        for inner in (*node.absent, *node.collected):
+            if inner in self.assumed:
+                self.add(inner)
+                self.absence(node, inner)
 
     def branch(self, node: Node) -> tuple[Node, ...]:
         """The alternative that must be the one: all of what is asked about is in it, or one of the
@@ -267,7 +267,7 @@ class _Graph:
             self.same((node, "e"), (parts[-1], "e"))
 
     def absence(self, node: Node, absent: Node) -> None:
-        """Where an absent event would have to lie."""
+        """Where an absent event would have to lie, or a collected one does."""
         if node.kind == "other_than":
             self.same((absent, "e"), (node, "e"))
             return
@@ -277,7 +277,9 @@ class _Graph:
             if node.kind == "periodic":
                 self.before((absent, "e"), (node, "e"), strict=True)
                 return
-            ends_last = node.kind == "without" and absent is node.absent[0]
+            ends_last = node.kind == "aperiodic*" or (
+                node.kind == "without" and absent is node.absent[0]
+            )
             self.before((absent, "e"), (node.parts[1], "e"), strict=not ends_last)
             return
         if node.kind == "notprecedes":

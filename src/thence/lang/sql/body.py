@@ -23,7 +23,13 @@ from thence.lang.sql.events import (
 )
 from thence.lang.sql.names import Alias, Names, Value, conjuncts, renamed
 from thence.lang.sql.refusal import Refused
-from thence.lang.sql.repeated import alone, check_apart, check_condition, owners_of
+from thence.lang.sql.repeated import (
+    alone,
+    check_apart,
+    check_collecting,
+    check_condition,
+    owners_of,
+)
 from thence.model.source import Span
 from thence.model.types import DURATION
 
@@ -33,16 +39,18 @@ class Body:
     """The items of a rule's body, and what the select list must know of its aliases.
 
     ``certain`` aliases are bound in every match and ``occurring`` ones in some. Those that are
-    ``collected``, each with its place in FROM, or that ``names`` has as repeated, may be many.
-    ``loose`` are partition columns on which repetitions agree only if the rule's head shows them.
-    ``merged`` says that the policy makes one result of several matches, over which aggregates are.
+    ``collected``, or that ``names`` has as repeated, may be many; ``beside`` are those that stand
+    in FROM alone, each with its place there. ``loose`` are partition columns on which repetitions
+    agree only if the rule's head shows them. ``merged`` says that the policy makes one result of
+    several matches, over which aggregates are.
     """
 
     items: tuple[s.Node, ...]
     names: Names
     certain: frozenset[str]
     occurring: frozenset[str]
-    collected: Mapping[str, Span]
+    collected: frozenset[str]
+    beside: Mapping[str, Span]
     loose: frozenset[str] = frozenset()
     merged: bool = False
 
@@ -53,19 +61,14 @@ def body(select: q.Select, names: Names) -> Body:
     streams = places(clause.root)
     clause = _with_tables(clause, names)
     found = places(clause.root)
-    collected = _collected(clause, found, names)
+    beside = _beside(clause, found, names)
     top = found[0]
-    found += [Place(node, top, {node.alias}) for node in collected]
+    found += [Place(node, top, {node.alias}) for node in beside]
+    collected = [*beside, *(inner for node in occurring(top.root) for inner in node.collected)]
     _check_once(found, names)
     known = _with_copies(clause, names)
     owners = owners_of(found, names)
-    if owners and collected:
-        raise Refused(
-            collected[0].span,
-            f"'{collected[0].alias}' is collected, and '{min(owners)}' repeated: a query can do "
-            "one of the two",
-            "do the other in a query of its own: FROM (SELECT … EVENT …) a",
-        )
+    check_collecting(collected, top.root)
     shared = names.partition if owners else _shared(found, names.partition)
     names = replace(names, shared=shared, repeated=frozenset(owners))
     conditions: dict[Node, list[s.Node]] = {}
@@ -79,15 +82,16 @@ def body(select: q.Select, names: Names) -> Body:
         different = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
         conditions.setdefault(pair.at, []).append(different)
     writer = _Writer(known, select, shared, conditions)
-    window = clause.windows[0] if collected else None
+    window = clause.windows[0] if beside else None
     main = writer.pattern(clause.root, window)
-    items = (main, *(writer.collect(node) for node in collected))
+    items = (main, *(writer.collect(node) for node in beside))
     return Body(
         items,
         names,
         certain(clause.root),
         frozenset(top.aliases),
-        {node.alias: names.aliases[node.alias].span for node in collected},
+        frozenset(part.alias for node in collected for part in occurring(node) if part.alias),
+        {node.alias: names.aliases[node.alias].span for node in beside},
         shared if alone(streams) else frozenset(),
         any(word.word == "cumulative" for word in select.policy),
     )
@@ -131,7 +135,7 @@ def _with_tables(clause: Expression, names: Names) -> Expression:
     return replace(clause, root=operator("and", (clause.root, *leaves), clause.root.span))
 
 
-def _collected(clause: Expression, found: list[Place], names: Names) -> list[Node]:
+def _beside(clause: Expression, found: list[Place], names: Names) -> list[Node]:
     """The aliases that stand in FROM only: a BETWEEN window collects them."""
     standing = {alias for place in found for alias in place.aliases}
     left = [alias for alias in names.aliases.values() if alias.name not in standing]
@@ -245,7 +249,8 @@ class _Writer:
             return self.atom(node)
         parts = tuple(self.pattern(part, window) for part in node.parts)
         absent = tuple(self.pattern(part, window) for part in node.absent)
-        depth = 1 + max(part.depth for part in (*parts, *absent))
+        collected = tuple(self.pattern(part, window) for part in node.collected)
+        depth = 1 + max(part.depth for part in (*parts, *absent, *collected))
         if kind == "within":
             return s.WithinSuffix(parts[0], node.limit, start, end, depth)
         if kind == "repeat":
@@ -261,7 +266,7 @@ class _Writer:
             limit = s.Literal_(node.limit, DURATION, start, end)
             return s.Apply(kind, (*parts, *absent, limit), start, start, end, depth)
         if kind in moments.POINTS:
-            args = moments.arguments(kind, parts, absent, node.limit, node.span)
+            args = moments.arguments(kind, parts, absent, collected, node.limit, node.span)
             return s.Apply(kind, args, start, start, end, depth)
         return _chain(kind, parts, node.span)
 

@@ -91,12 +91,16 @@ def _having(
             return name
         value = shown.get(_key(name))
         if value is None:
-            written = name.text if isinstance(name, s.Name) else f"{name.label}.{name.attribute}"
-            raise Refused(
-                s.span_of(name),
-                f"'{written}' is neither selected nor in an aggregate",
+            column = name.text if isinstance(name, s.Name) else name.attribute
+            written = column if isinstance(name, s.Name) else f"{name.label}.{column}"
+            hint = (
                 f"a condition on single events goes into WHERE; else select {written}, or "
-                f"aggregate it: MAX({written})",
+                f"aggregate it: MAX({written})"
+            )
+            if column in given:
+                hint = f"a column is called '{column}', so AS must give another name"
+            raise Refused(
+                s.span_of(name), f"'{written}' is neither selected nor in an aggregate", hint
             )
         return value
 

@@ -22,6 +22,13 @@ def targets(condition: Value, places: Sequence[Place]) -> list[Node]:
     inner = [place for place in places[1:] if reads & place.aliases]
     if not inner:
         return _nodes(condition, reads, places[0])
+    if condition.aggregates:
+        raise Refused(
+            s.span_of(condition.node),
+            "this condition is about all repetitions of what must be absent",
+            "how often it must not come is said in EVENT, NOT b{3,}; for more, make it a query of "
+            "its own: FROM (SELECT … EVENT …) a",
+        )
     seeing = [place for place in inner if reads <= _visible(place)]
     for place in inner:
         if place not in seeing and not any(place in other.around() for other in seeing):
@@ -36,6 +43,7 @@ def _inner_nodes(condition: Value, place: Place) -> list[Node]:
     outside = condition.reads - place.aliases
     beyond = outside - (place.parent.aliases if place.parent is not None else set())
     direct = not beyond and set(found) <= set(_alternatives(place.root))
+    direct = direct and not any(node.kind == "repeat" for node in occurring(place.root))
     if direct or not outside:
         return found
     inside = min(condition.reads & place.aliases)

@@ -33,7 +33,8 @@ class Node:
     ``kind`` is ``alias``, ``within``, ``repeat``, ``between`` (``not(absent).[first, last]``) or
     the operator's name. ``absent`` must not occur: in the window of ``notfollows`` and
     ``notprecedes``, between the parts of ``between``, or where an operator over moments says.
-    ``times`` is how often ``repeat`` has its part: at least, and at most.
+    ``collected`` is what APERIODIC* accumulates. ``times`` is how often ``repeat`` has its part: at
+    least, and at most.
     """
 
     kind: str
@@ -44,16 +45,29 @@ class Node:
     limit: int = 0
     depth: int = 1
     times: tuple[int, int | None] = (1, 1)
+    collected: tuple[Node, ...] = ()
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """Everything directly inside."""
+        return (*self.parts, *self.absent, *self.collected)
 
 
 def operator(
-    kind: str, parts: Sequence[Node], span: Span, absent: Sequence[Node] = (), limit: int = 0
+    kind: str,
+    parts: Sequence[Node],
+    span: Span,
+    absent: Sequence[Node] = (),
+    limit: int = 0,
+    collected: Sequence[Node] = (),
 ) -> Node:
     """A node over others. A row of operands may nest deeper than it was written."""
-    depth = 1 + max(part.depth for part in (*parts, *absent))
+    depth = 1 + max(part.depth for part in (*parts, *absent, *collected))
     if depth > s.MAX_DEPTH:
         raise too_deep(Span(span.start, min(span.end, span.start + 40)))
-    return Node(kind, tuple(parts), span, "", tuple(absent), limit, depth)
+    return Node(
+        kind, tuple(parts), span, "", tuple(absent), limit, depth, collected=tuple(collected)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,13 +179,13 @@ class _Reader:
             # Each choice is read anew: what is said of its parts is said of each choice.
             rows = [_row("and", [*map(self.node, c)], span) for c in moments.choices(node)]
             return operator("anyone", rows, span)
-        parts, absent = moments.divided(name, [*map(self.node, node.parts)])
+        parts, absent, collected = moments.divided(name, [*map(self.node, node.parts)])
         if name == "without":
             absent += (self.earlier(parts[1]),)
         if name == "other_than" and len(parts) > 1:
             parts = (operator("or", parts, span),)
         limit = node.limit.micros if node.limit is not None else 0
-        return operator(name, parts, span, absent=absent, limit=limit)
+        return operator(name, parts, span, absent=absent, limit=limit, collected=collected)
 
     def check_arguments(self, node: q.Operation, span: Span) -> None:
         name, given = node.name, len(node.parts)
@@ -273,16 +287,17 @@ def _renamed(node: Node, names: Mapping[str, str]) -> Node:
         alias=names.get(node.alias, node.alias),
         parts=tuple(_renamed(part, names) for part in node.parts),
         absent=tuple(_renamed(part, names) for part in node.absent),
+        collected=tuple(_renamed(part, names) for part in node.collected),
     )
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and everything inside it, what must be absent included."""
+    """A node and everything inside it, what must be absent or is collected included."""
     stack = [node]
     while stack:
         top = stack.pop()
         yield top
-        stack.extend((*top.parts, *top.absent)[::-1])
+        stack.extend(reversed(top.children))
 
 
 def aliases(node: Node) -> list[str]:
@@ -291,7 +306,8 @@ def aliases(node: Node) -> list[str]:
 
 
 def occurring(node: Node) -> Iterator[Node]:
-    """A node and what takes part in its occurrence: what must be absent is left out."""
+    """A node and what takes part in its occurrence: what must be absent, or is collected, is left
+    out."""
     stack = [node]
     while stack:
         top = stack.pop()
@@ -310,11 +326,12 @@ def certain(node: Node) -> frozenset[str]:
 
 
 def places(root: Node) -> list[Place]:
-    """The place of the clause itself, then those of what must be absent, outermost first."""
+    """The place of the clause itself, then those of what must be absent or is collected, outermost
+    first."""
     found = [Place(root, None)]
     for place in found:
         for node in occurring(place.root):
             if node.kind == "alias":
                 place.aliases.add(node.alias)
-            found.extend(Place(absent, place) for absent in node.absent)
+            found.extend(Place(inner, place) for inner in (*node.absent, *node.collected))
     return found

@@ -1,7 +1,7 @@
 """Operators over moments in an EVENT clause: those of SNOOP and COMPOSE.
 
-Which argument of a call must occur and which must be absent, and the call of the rule language that
-says the same.
+Which argument of a call must occur, which must be absent and which is collected, and the call of
+the rule language that says the same.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Form:
     """How an operator is called: the least number of events and whether there may be more, and the
-    places of those that must be absent."""
+    places of those that must be absent, or are collected."""
 
     example: str
     least: int
     more: bool = False
     absent: Callable[[int], tuple[int, ...]] = lambda _: ()
+    collected: tuple[int, ...] = ()
 
 
 def _third(_: int) -> tuple[int, ...]:
@@ -53,9 +54,11 @@ FORMS = {
     "prior": Form("PRIOR(a, b)", 2, more=True),
     "simultaneous": Form("SIMULTANEOUS(a, b)", 2, more=True),
     "relative": Form("RELATIVE(a, b)", 2, more=True),
+    "relative+": Form("RELATIVE+(a)", 1),
     "immediately": Form("IMMEDIATELY(a, b)", 2, more=True, absent=_after_two),
     "other_than": Form("OTHER_THAN(a, b)", 1, more=True, absent=_first),
     "aperiodic": Form("APERIODIC(a, b, c)", 3, absent=_third),
+    "aperiodic*": Form("APERIODIC*(a, b, c)", 3, collected=(1,)),
     "without": Form("WITHOUT(a, b, c)", 3, absent=_second),
     "periodic": Form("PERIODIC(a, '10 s', b)", 2, absent=_second),
     "periodic*": Form("PERIODIC*(a, '10 s', b)", 2),
@@ -91,12 +94,14 @@ def check(node: q.Operation, span: Span) -> None:
         )
 
 
-def divided(name: str, parts: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """What must occur, and what must be absent."""
-    absent = FORMS[name].absent(len(parts))
+def divided(name: str, parts: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...], tuple[T, ...]]:
+    """What must occur, what must be absent, and what is collected."""
+    form = FORMS[name]
+    absent, collected = form.absent(len(parts)), form.collected
     return (
-        tuple(part for at, part in enumerate(parts) if at not in absent),
+        tuple(part for at, part in enumerate(parts) if at not in (*absent, *collected)),
         tuple(parts[at] for at in absent),
+        tuple(parts[at] for at in collected),
     )
 
 
@@ -122,12 +127,19 @@ def choices(node: q.Operation) -> Iterator[tuple[q.Happening, ...]]:
 
 
 def arguments(
-    name: str, parts: Sequence[s.Node], absent: Sequence[s.Node], limit: int, span: Span
+    name: str,
+    parts: Sequence[s.Node],
+    absent: Sequence[s.Node],
+    collected: Sequence[s.Node],
+    limit: int,
+    span: Span,
 ) -> tuple[s.Node, ...]:
     """The arguments of the call that says the same in the rule language."""
     match name:
         case "other_than":
             return (*absent, *parts)
+        case "aperiodic*":
+            return (parts[0], *collected, parts[1])
         case "without":
             return (parts[0], absent[0], parts[1], absent[1])
         case "periodic" | "periodic*":

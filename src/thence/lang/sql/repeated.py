@@ -67,6 +67,18 @@ def alone(places: Sequence[Place]) -> bool:
     return len(owners) == 1 and None not in owners
 
 
+def check_collecting(collected: Sequence[Node], root: Node) -> None:
+    """Refuse a query that collects events and repeats others: aggregates are over either."""
+    inside = (part for node in (root, *collected) for part in occurring(node))
+    repeat = next((part for part in inside if part.kind == "repeat"), None)
+    if collected and repeat is not None:
+        raise Refused(
+            repeat.span,
+            "a query collects events, or repeats them, but not both",
+            "do one of the two in a query of its own: FROM (SELECT … EVENT …) a",
+        )
+
+
 def check_apart(one: str, two: str, owners: Owners, span: Span) -> None:
     """Refuse to tell the events of two repetitions from each other where time does not."""
     if one in owners and two in owners and owners[one] != owners[two]:

@@ -41,11 +41,10 @@ def check_readable(value: Value, span: Span, body: Body) -> None:
             "a window in FROM does, such as FROM a [RANGE BY '5 min'], and so does one between two "
             "events: SELECT AVG(t.x) FROM a, b, t EVENT BETWEEN(a, b)",
         )
-    many = body.collected.keys() | body.names.repeated
     for alias in sorted(value.plain):
-        _check_alias(alias, span, body, body.certain - many)
+        _check_alias(alias, span, body, body.certain - body.names.repeated)
     for alias in sorted(value.folded):
-        _check_alias(alias, span, body, body.certain | many)
+        _check_alias(alias, span, body, body.certain | body.collected)
 
 
 def _all(item: q.AllColumns, body: Body) -> list[Column]:
@@ -79,7 +78,7 @@ def _column(alias: Alias, name: str, span: Span, body: Body) -> Column:
 def _check_alias(alias: str, span: Span, body: Body, readable: frozenset[str]) -> None:
     if alias in readable:
         return
-    if alias in body.collected or alias in body.names.repeated:
+    if alias in body.collected or alias in body.names.repeated & body.certain:
         how = "collected" if alias in body.collected else "repeated"
         raise Refused(
             span,
@@ -100,10 +99,10 @@ def _check_alias(alias: str, span: Span, body: Body, readable: frozenset[str]) -
 
 
 def check_collected(values: Sequence[s.Node], body: Body) -> None:
-    """What is collected must be read, or FROM says something that the query does not mean."""
+    """What is in FROM alone must be read, or FROM says something that the query does not mean."""
     found = [call for value in values for call in aggregates(value)]
     read = {leaf.label for call in found for leaf in _columns(call)}
-    for alias, span in body.collected.items():
+    for alias, span in body.beside.items():
         if alias in read or (len(body.collected) == 1 and any(map(_counts_all, found))):
             continue
         raise Refused(
