@@ -162,6 +162,23 @@ CLAUSES = [
      " WHERE z.m = x.n", "z.m = x.n", "compares 'z', which is deep inside", "PARTITION BY"),
     ("SELECT x.n FROM a x, b y z, c EVENT NOTFOLLOWS(x, SEQ(y, OR(z, c)), '1 s')"
      " WHERE z.m = x.n", "z.m = x.n", "compares 'z', which is deep inside", "PARTITION BY"),
+    # conditions on aggregates
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) WHERE COUNT(t) > 1", "COUNT",
+     "WHERE looks at one match at a time", "come in HAVING"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING x.n > 1", "x.n > 1",
+     "HAVING is about aggregates", "into WHERE"),
+    ("SELECT x.n AS v FROM a x, b y, t EVENT BETWEEN(x, y) HAVING v > 1", "v > 1",
+     "HAVING is about aggregates", "into WHERE"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING COUNT(t) > y.m", "y.m",
+     "'y.m' is neither selected nor in an aggregate", "select y.m"),
+    ("SELECT COUNT(t) AS n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING n > MAX(t.temp)", "n",
+     "'x.n' is neither selected nor in", "AS must give another name"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING t.temp > AVG(t.temp)",
+     "t.temp > AVG(t.temp)", "'t' is collected", "with an aggregate"),
+    ("SELECT x.n FROM a x, b y EVENT SEQ(x, y) HAVING COUNT(x) > 1", "COUNT(x) > 1",
+     "nothing to aggregate", "BETWEEN(a, b)"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING COUNT(t) > 1 USING LAST", "USING",
+     "USING comes before HAVING", "WHERE … GROUP BY … HAVING"),
     # windows
     ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y)", "t", "neither in EVENT nor in an aggregate",
      "COUNT(t)"),

@@ -78,7 +78,8 @@ def _having(
     given = {column.given: value for column, value in columns if column.given is not None}
     found = body.names.value(node, aggregates=True, given=given)
     check_readable(found, s.span_of(node), body)
-    if not found.aggregates and not any(name in given for name in _variables(node)):
+    computing = {c.given for c, _ in columns if any(True for _ in aggregates(c.value))}
+    if not found.aggregates and not computing & _variables(node):
         raise Refused(
             s.span_of(node),
             "HAVING is about aggregates, and there is none in it",
