@@ -89,6 +89,7 @@ CASES = [
      "inside another pattern", "a rule of its own"),
     # conditions among events, and events among conditions
     ("p <- not shipped, order;", "not shipped", "an absence needs the time", "not(c).[a, b]"),
+    ("p <- order seq not shipped;", "not shipped", "an absence needs the time", "notfollows("),
     ("p <- order and not (shipped(x, _));", "not (shipped(x, _))", "needs the time", "while w"),
     ("p <- order seq 1 < 2;", "1 < 2", "`seq` cannot join it to an event", "after a comma"),
     ("p <- gate or 1 < 2;", "1 < 2", "`or` cannot join it to an event", "after a comma"),

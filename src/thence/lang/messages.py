@@ -8,6 +8,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from thence.lang.problem import SyntaxProblem
+from thence.lang.report import nearest
 from thence.lang.sql.build import is_later, not_yet
 from thence.lang.words import INFIX, RESERVED
 from thence.model.source import Source, Span
@@ -19,10 +20,20 @@ _AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE",
 # Words of event SQL are names wherever no query stands.
 _NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE", "OF", "ROWS"}
 _NAMES |= {"_GROUP", "_HAVING", "RANGE", "SLIDE", "NOW"}
+_ENDINGS = {"within", "where", "using"}  # words that may follow a pattern
 _BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {
     "primitive": "the declaration `primitive`",
     "complex": "the declaration `complex`",
+}
+# How others write an operator, and how it is written here.
+_ELSEWHERE = {
+    "then": "seq",
+    "next": "seq",
+    "followed": "seq",
+    "followedby": "seq",
+    "->": "seq",
+    ">>": "seq",
 }
 _CHARACTERS = {
     "&": "write `and`",
@@ -80,7 +91,7 @@ def explain(unexpected: UnexpectedInput, source: Source, grammar: Lark) -> Synta
         at = token.start_pos or 0
         span, text = Span(at, at + len(token)), str(token)
     before = _statement(source.text[:at], grammar)
-    place = _Place(source, span, token.type, text, frozenset(unexpected.expected), before)
+    place = _Place(source, span, token.type, text, frozenset(unexpected.accepts), before)
     for look in _LOOKS:
         problem = look(place)
         if problem is not None:
@@ -290,6 +301,24 @@ def _reserved_word(place: _Place) -> SyntaxProblem | None:
     )
 
 
+def _other_operator(place: _Place) -> SyntaxProblem | None:
+    """A word or an arrow between two events that is an operator somewhere else, or a slip."""
+    start, text = place.span.start, place.text
+    if (
+        place.kind == "GREATER"
+        and (arrow := place.source.text[start - 1 : start + 1]) in _ELSEWHERE
+    ):
+        start, text = start - 1, arrow
+    elif place.kind not in _NAMES or "INFIX" not in place.expected:
+        return None
+    meant = _ELSEWHERE.get(text.lower()) or nearest(text, INFIX | _ENDINGS)
+    if meant is None:
+        return None
+    return SyntaxProblem(
+        Span(start, place.span.end), f"unexpected '{text}'", f"did you mean `{meant}`?"
+    )
+
+
 def _comment(place: _Place) -> SyntaxProblem | None:
     around = place.source.text[max(0, place.span.start - 1) : place.span.start + 2]
     if place.text not in ("/", "*") or not ("//" in around or "/*" in around):
@@ -309,6 +338,7 @@ _LOOKS = (
     _arrow,
     _brackets,
     _reserved_word,
+    _other_operator,
 )
 
 
@@ -351,15 +381,6 @@ _OPERATORS = {"INFIX", "COMPARE", "PLUS", "MINUS", "STAR", "TIMES", "CONCAT"}
 def _expectation(place: _Place) -> str:
     """What could have stood there, in words, the likeliest first."""
     left = set(place.expected)
-    # The parser's tables merge states: a bracket is listed as expected where none is open.
-    unclosed = place.unclosed
-    left -= {name for name, opening in _CLOSING.items() if unclosed != opening}
-    if unclosed is not None:
-        left.discard("SEMI")
-    if not any(token == "<" for token in place.before[-3:]):
-        left.discard("GREATER")
-    if any(token.type == "ARROW" for token in place.before):
-        left.discard("_AS")
     words: list[str] = []
     if left >= _STARTS_OPERAND:
         words.append("an event, a value or `(`")

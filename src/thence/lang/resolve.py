@@ -268,8 +268,8 @@ class Patterns:
                     self._report.error(
                         s.span_of(inner),
                         "an absence needs the time in which nothing happens",
-                        "write not(c).[a, b] for no c between a and b, or "
-                        "`while w: not c` for none during w",
+                        "write not(c).[a, b] for no c between a and b, notfollows(a, c, 10 s) for "
+                        "none soon after a, or `while w: not c` for none during w",
                     )
                     return UNKNOWN
         return self._values.expr(node)
@@ -285,11 +285,12 @@ class Patterns:
             if not patterns and text in ("and", "or"):
                 return _Condition(join("and" if text == "and" else "or", values, span), span)
             if text != "and":
-                self._report.error(
-                    conditions[0].span,
-                    f"a condition happens at no time, so `{text}` cannot join it to an event",
-                    "put the condition into `where`, or after a comma",
-                )
+                if UNKNOWN not in values:  # else that is said already
+                    self._report.error(
+                        conditions[0].span,
+                        f"a condition happens at no time, so `{text}` cannot join it to an event",
+                        "put the condition into `where`, or after a comma",
+                    )
                 return _NOTHING
             inner = patterns[0] if len(patterns) == 1 else And(patterns, span)
             return Where(inner, join("and", values, span), span)
