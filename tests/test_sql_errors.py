@@ -8,7 +8,7 @@ import thence
 from thence.model.errors import Diagnostic, ProgramError
 
 EVENTS = """event a(k int, n int); event b(k int, m int); event c(x int);
-event t(k int, temp float);
+event t(k int, temp float); table book(id int, name string);
 """
 
 
@@ -66,6 +66,44 @@ NAMES = [
      "cannot stand in a choice or an absence", "of its own"),
     ("SELECT y.m FROM a x, b y, c z EVENT APERIODIC*(x, y, z)", "y.m", "'y' is collected",
      "with an aggregate"),
+]  # fmt: skip
+
+ROWS = [
+    ("SELECT n FROM a WHERE n > 1 OR EXISTS (SELECT * FROM book)",
+     "n > 1 OR EXISTS (SELECT * FROM book)", "stands by itself", "one CREATE EVENT for each"),
+    ("SELECT n FROM a WHERE n + n IN (SELECT id FROM book) OR n > 1",
+     "n + n IN (SELECT id FROM book) OR n > 1", "stands by itself", "one CREATE EVENT for each"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k)", "b", "'b' is no table",
+     "NOTPRECEDES(a, b, '1 min')"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM bok)", "bok", "'bok' is no table", "'book'?"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM (SELECT * FROM book) x)",
+     "SELECT * FROM book", "this query is no table", "NOTPRECEDES"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book GROUP BY id)",
+     "EXISTS (SELECT * FROM book GROUP BY id)", "SELECT, FROM and WHERE alone", "t.x = a.x"),
+    ("SELECT n FROM a WHERE n IN (SELECT id, name FROM book)", "id, name", "with one column",
+     "x IN (SELECT"),
+    ("SELECT n FROM a WHERE n IN (SELECT * FROM book)", "*", "with one column", "x IN (SELECT"),
+    ("SELECT n FROM a WHERE n IN (SELECT ID FROM book)", "ID", "has a column 'ID'", "'id'"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT zz FROM book)", "zz", "has a column 'zz'", "k, n"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book x WHERE x.zz = n)", "x.zz",
+     "'book' has no column 'zz'", "id, name"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book x y WHERE id = n)", "id",
+     "could be a column of several aliases", "x.id or y.id"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book x, book x)", "x", "is given twice", None),
+    ("SELECT n FROM a WHERE NOT EXISTS (SELECT * FROM book x y WHERE x.id = n)", "book x y",
+     "a row of one table", "with EXISTS"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book WHERE n IN (SELECT id FROM book))",
+     "n IN (SELECT id FROM book)", "cannot hold another one", "FROM t1, t2"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE COUNT(b) IN (SELECT id FROM book)", "COUNT(b)",
+     "reads single events, and no aggregates", "query of its own"),
+    ("SELECT n FROM a, b EVENT NOTFOLLOWS(a, b, '1 s')"
+     " WHERE EXISTS (SELECT * FROM book WHERE id = a.n + b.m)",
+     "EXISTS (SELECT * FROM book WHERE id = a.n + b.m)", "rows up for 'a' and 'b', of which some",
+     "for one of them"),
+    ("SELECT COUNT(b) FROM b EVENT b{2} WHERE b.m IN (SELECT id FROM book) USING STRICT",
+     "b.m IN (SELECT id FROM book)", "with STRICT, 'b' is every event", "query of its own"),
+    ("SELECT EXISTS (SELECT * FROM book) FROM a", "EXISTS (SELECT * FROM book)",
+     "only in FROM, WITH, and the WHERE", "in a rule"),
 ]  # fmt: skip
 
 REPETITIONS = [
@@ -224,7 +262,7 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize(
-    ("text", "where", "message", "hint"), [*NAMES, *CLAUSES, *WINDOWS, *REPETITIONS]
+    ("text", "where", "message", "hint"), [*NAMES, *CLAUSES, *WINDOWS, *REPETITIONS, *ROWS]
 )
 def test_what_a_query_is_refused_for(text: str, where: str, message: str, hint: str | None) -> None:
     check(f"CREATE EVENT r AS {text};", where, message, hint)

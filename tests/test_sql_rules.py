@@ -13,6 +13,7 @@ from thence.logic.ops import Rule
 from thence.model.source import Source
 
 EVENTS = """event a(k int, n int); event b(k int, m int); event c(k int);
+table book(id int, name string);
 """
 
 
@@ -52,6 +53,14 @@ def rules(text: str) -> tuple[Rule, ...]:
             "EVENT SEQ(x, y+, z) WITHIN 5 s WHERE y.m > PREV(y.m) USING GREEDY",
             "r(k, avg(y.m) as mean) <- x: a(k=k) seq y: b(k=k)+ seq z: c(k=k) within 5 s "
             "where y.m > prev(y.m) using greedy",
+        ),
+        (
+            "SELECT n FROM a WHERE NOT EXISTS (SELECT * FROM book WHERE id = n)",
+            "r(a.n) <- a: a(n=n), not book: book(id=n)",
+        ),
+        (
+            "SELECT n FROM a WHERE a.n + 1 IN (SELECT id FROM book WHERE name > 'x')",
+            "r(a.n) <- a: a(), (book: book() where book.name > 'x' and book.id = a.n + 1)",
         ),
         (
             "SELECT y.k, COUNT(y) AS n FROM b y PARTITION BY k EVENT y{2,5} USING STRICT",
@@ -181,10 +190,19 @@ def test_a_condition_tells_events_apart_only_where_time_does_not(clause: str, sa
 def test_words_of_sql_are_free_in_rules() -> None:
     for word in (
         "create", "select", "from", "with", "by", "partition", "group", "having", "join", "using",
-        "range", "slide", "rows", "now", "over", "of",
+        "range", "slide", "rows", "now", "over", "of", "exists",
     ):  # fmt: skip
         text = f"event {word}({word} int); r({word}) <- l: {word}({word}) where l.{word} > 1;"
         assert thence.compile(text).derived[0].names == (word,)
+
+
+def test_a_query_in_a_condition_needs_a_query_around_it() -> None:
+    for condition in ("exists (select * from book)", "x in (select id from book)"):
+        with pytest.raises(thence.ParseError, match="the WHERE of another query"):
+            rules(f"r(x) <- a(x, _) where {condition};")
+    for free in ("exists(select)", "x in (select, 3)", "select in (select)"):
+        text = f"event exists(select bool); r() <- exists(select), b(_, x) where {free};"
+        assert len(rules(text.replace("where exists(select)", "where select"))) == 1
 
 
 def test_a_result_tells_which_events_it_rests_on() -> None:

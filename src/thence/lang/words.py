@@ -20,6 +20,9 @@ RESERVED: frozenset[str] = INFIX | {
     "between", "distinct", "true", "false", "null",
 }  # fmt: skip
 
+QUERIES: frozenset[str] = frozenset({"exists", "in query", "not in query"})
+"""How the tree spells operators that hold a query; only the conditions of a query have them."""
+
 WINDOW_OPERATORS: frozenset[str] = frozenset(get_args(WindowOperator))
 MOMENT_OPERATORS: frozenset[str] = (frozenset(SHAPES) - {TICK}) | {
     "any",

@@ -21,6 +21,7 @@ from thence.lang.tokens import (
 )
 from thence.lang.words import MOMENT_OPERATORS, MOST_TICKS
 from thence.model.source import Span
+from thence.model.types import NULL
 
 Parts: TypeAlias = list[Any]
 _ROWS = frozenset({"seq", "and", "or"})
@@ -246,6 +247,22 @@ class BuildSql(Transformer[Token, Any]):
 
     def later(self, parts: Parts) -> None:
         raise not_yet(parts[0])
+
+    # -- queries in conditions
+
+    def exists(self, parts: Parts) -> s.Chain:
+        asks = self.in_query(parts)._replace(text="exists")
+        return s.Chain((asks,), asks.start, asks.end, asks.depth + 1)
+
+    def in_query(self, parts: Parts) -> s.Op:
+        """The query is a literal, whose value is of event SQL's own tree."""
+        word, _, query, close = parts
+        start, end = start_of(word), end_of(close)
+        held = s.Literal_(query, NULL, start, end, query.depth)
+        return s.Op("postfix", "in query", start, end, (held,), query.depth + 1)
+
+    def not_in_query(self, parts: Parts) -> s.Op:
+        return self.in_query(parts[1:])._replace(text="not in query", start=start_of(parts[0]))
 
     # -- events
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from thence.lang import syntax as s
 from thence.lang.sql import syntax as q
-from thence.lang.sql.body import Body, filtered
+from thence.lang.sql.body import Body
 from thence.lang.sql.catalog import Column
 from thence.lang.sql.names import is_aggregate, rewritten
+from thence.lang.sql.patterns import filtered
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.selected import check_collected, check_readable
 from thence.lang.sql.split import AddRule, Split, aggregates

@@ -17,6 +17,7 @@ from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
 from thence.lang.sql.computed import computed
+from thence.lang.sql.lookups import Tables
 from thence.lang.sql.names import Alias, Names
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.selected import selected
@@ -151,12 +152,16 @@ class _Lowering:
         window = window_of(select)
         policy = select.policy
         hidden = partial(self.hidden_rule, select, policy)
+        tables = Tables(
+            {name: self.columns[name] for name in sorted(self.tables - streams.keys())},
+            partial(self.hidden_rule, select, ()),
+        )
         if window is not None:
             (alias,) = aliases.values()
-            columns, items = windowed(select, window, alias, hidden)
+            columns, items = windowed(select, window, alias, hidden, tables)
         else:
             refuse_groups(select)
-            found = body(select, Names(aliases, _partition(select, aliases)))
+            found = body(select, Names(aliases, _partition(select, aliases)), tables)
             _check_policy(select, found)
             columns = selected(select, found)
             columns, items, policy = computed(select, found, columns, hidden)

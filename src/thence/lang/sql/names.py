@@ -26,6 +26,8 @@ class Alias:
     span: Span
     table: bool = False
     """Whether it is a row of a static table, which has no times."""
+    read: str = ""
+    """The hidden event that is read instead, where only some events of the stream are meant."""
 
     @property
     def readable(self) -> tuple[str, ...]:

@@ -8,14 +8,15 @@ columns that are not selected, a further rule does that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
 from thence.lang.report import did_you_mean
 from thence.lang.sql import syntax as q
-from thence.lang.sql.body import atom, filtered
 from thence.lang.sql.catalog import Column, column_of
+from thence.lang.sql.lookups import Tables, holds_query, lookup, with_rows
 from thence.lang.sql.names import Alias, Names, conjuncts, is_aggregate, renamed, rewritten
+from thence.lang.sql.patterns import atom, filtered
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.split import AddRule, Split, aggregates
 from thence.model.source import Span
@@ -56,7 +57,7 @@ def refuse_groups(select: q.Select) -> None:
 
 
 def windowed(
-    select: q.Select, window: q.Window, alias: Alias, add: AddRule
+    select: q.Select, window: q.Window, alias: Alias, add: AddRule, tables: Tables
 ) -> tuple[list[Column], tuple[s.Node, ...]]:
     """The columns and the body of a query over a window. Raises Refused."""
     if alias.table:
@@ -66,9 +67,14 @@ def windowed(
             f"look them up for events first: FROM (SELECT … FROM stream e, {alias.stream} t WHERE "
             "…) [RANGE BY …] a",
         )
+    conditions = [part for node in select.conditions for part in conjuncts(node)]
+    if any(map(holds_query, conditions)):
+        names, taken = Names({alias.name: alias}), {alias.name}
+        wanted = [lookup(c, names, tables, taken) for c in conditions if holds_query(c)]
+        alias = replace(alias, event=with_rows(alias, wanted, names, tables))
+        conditions = [condition for condition in conditions if not holds_query(condition)]
     groups = _Groups(alias, _keys(select, alias))
     columns = [_written(item) for item in select.items]
-    conditions = [part for node in select.conditions for part in conjuncts(node)]
     inside = [_condition(part, groups) for part in conditions]
     having = None if select.having is None else _having(select.having, columns, alias)
     called = [*(c.value for c in columns), *([] if having is None else [having])]
@@ -158,7 +164,7 @@ def _collecting(
 
     def events(label: str) -> s.Node:
         own = [renamed(node, {alias.name: label}) for node in conditions]
-        columns = [s.Name(key, start, end) for key in groups.keys]
+        columns = [(key, s.Name(key, start, end)) for key in groups.keys]
         return filtered(atom(label, alias.event, columns, alias.span), own)
 
     opening = events(groups.label("arrived"))
@@ -172,7 +178,7 @@ def _collecting(
         ]
         ticks = s.Apply("ticks", (opening, *durations), start, start, end, opening.depth + 1)
         head = tuple(s.Term(s.Name(key, start, end), key, start, end) for key in groups.keys)
-        columns = [s.Name(key, start, end) for key in groups.keys]
+        columns = [(key, s.Name(key, start, end)) for key in groups.keys]
         point = atom(label, add("ticks", head, (ticks,)), columns, alias.span)
     target = events(groups.collected)
     collect = s.WhileItem(
