@@ -2,19 +2,20 @@
 
 ``python tests/in_halves.py [ARGUMENTS OF PYTEST]``: a test with Spark mostly waits for Java, and
 the others need one core. The others are shown as they run, those with Spark when they are done; the
-last line counts both.
+last line counts both. Whoever ends this process ends both.
 """
 
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import IO
+from typing import IO, NoReturn
 
 SPARK, OTHERS = "spark", "not spark"
 NO_TESTS = 5  # pytest's exit code where nothing was selected
@@ -24,21 +25,31 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def main(arguments: list[str]) -> int:
+    signal.signal(signal.SIGTERM, _ended)
     begin = time.monotonic()
+    said: list[str] = []
+    halves: list[subprocess.Popen[str]] = []
     with tempfile.TemporaryFile("w+", encoding="utf-8") as log:
-        on_spark = _pytest(SPARK, arguments, log)
         try:
-            others = _pytest(OTHERS, arguments, subprocess.PIPE)
-            assert others.stdout is not None
-            said = list(_shown(others.stdout))
-            statuses = [others.wait(), on_spark.wait()]
+            halves.append(_pytest(SPARK, arguments, log))
+            halves.append(_pytest(OTHERS, arguments, subprocess.PIPE))
+            others = halves[1].stdout
+            assert others is not None
+            said += _shown(others)
+            statuses = [half.wait() for half in reversed(halves)]
         finally:
-            on_spark.terminate()  # nothing happens if it has ended
-            on_spark.wait()
+            for half in halves:
+                half.terminate()  # nothing happens if it has ended
+                half.wait()
             log.seek(0)
             said += _shown(log)
     print(told(counts(said), time.monotonic() - begin))
     return status(statuses)
+
+
+def _ended(number: int, _frame: object) -> NoReturn:
+    """Let a signal unwind the program, as Ctrl-C does."""
+    sys.exit(128 + number)
 
 
 def _pytest(half: str, arguments: list[str], output: IO[str] | int) -> subprocess.Popen[str]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from oracle_patterns import Interval, Scope, interval, occurrences
 
-from thence.logic.ops import Moments, Pattern, Timer
+from thence.logic.ops import Moments, Timer
 
 
 def timer(timer: Timer, of: Interval | None, scope: Scope) -> Interval | None:
@@ -41,48 +41,32 @@ def allen(relation: str, a: Interval, b: Interval) -> bool:
     }[relation]
 
 
-def semantic_window(
-    operator: str, left: Pattern, right: Pattern, d: int, scope: Scope
-) -> int | None:
-    """The point at which a window operator of paper 0 occurs; ``t`` is the end of an occurrence."""
-    at1 = interval(left, scope)
-    if at1 is None:
-        return None
-    t1 = at1.end
-    if operator == "notfollows":
-        scope.gates.append(t1 + d)
-        found = any(t1 < at.end <= t1 + d for _, _, at in occurrences(right, scope))
-        return None if found else t1 + d
-    if operator == "notprecedes":
-        scope.gates.append(t1)
-        found = any(t1 - d <= at.end < t1 for _, _, at in occurrences(right, scope))
-        return None if found else t1
-    at2 = interval(right, scope)
-    if at2 is None:
-        return None
-    t2 = at2.end
-    if operator == "follows":
-        return t2 if t1 < t2 <= t1 + d else None
-    if operator == "precedes":
-        return t1 if t1 - d <= t2 < t1 else None
-    assert operator == "both"
-    return max(t1, t2) if abs(t1 - t2) <= d else None
-
-
 def moment(pattern: Moments, scope: Scope) -> int | None:
-    """The point at which an operator of SNOOP or COMPOSE occurs, as paper 0 writes each down."""
+    """The point at which a semantic window, or an operator of SNOOP or COMPOSE, occurs, as paper 0
+    writes each down."""
     ats = [interval(part, scope) for part in pattern.parts]
     if None in ats:
         return None
     times = [at.end for at in ats]
-    t1, t = times[0], times[-1]
+    t1, t, d = times[0], times[-1], pattern.limit
+    at = t1 + d if pattern.operator == "notfollows" else t
 
     def absent(which: int, first: int, last: int) -> bool:
-        scope.gates.append(t)
+        scope.gates.append(at)
         found = occurrences(pattern.absent[which], scope)
-        return not any(first <= at.end <= last for _, _, at in found)
+        return not any(first <= one.end <= last for _, _, one in found)
 
     match pattern.operator:
+        case "follows":  # t is that of the second
+            return t if t1 < t <= t1 + d else None
+        case "precedes":
+            return t1 if t1 - d <= t < t1 else None
+        case "notfollows":
+            return at if absent(0, t1 + 1, at) else None
+        case "notprecedes":
+            return t1 if absent(0, t1 - d, t1 - 1) else None
+        case "both":
+            return max(t1, t) if abs(t1 - t) <= d else None
         case "then":  # (E1; E2)(t): E1(t1), E2(t), t1 <= t
             holds = all(a <= b for a, b in pairwise(times))
         case "prior":  # F after E
@@ -105,7 +89,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
         case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)
         case "periodic*":  # P*(E1, [T], E2)(t): t1 + T <= t
-            holds = t1 + pattern.limit <= t
+            holds = t1 + d <= t
         case other:
             raise AssertionError(other)
     return t if holds else None

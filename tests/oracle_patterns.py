@@ -52,7 +52,6 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
-    SemanticWindow,
     Seq,
     Ticks,
     Timer,
@@ -158,8 +157,6 @@ def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
             return ()
         case Not(_, first, last):
             return (first, last)
-        case SemanticWindow("notfollows" | "notprecedes", left):
-            return (left,)
         case Moments(_, parts):
             return parts
         case Nth(ticks):
@@ -173,10 +170,6 @@ def with_asserted(pattern: Pattern, parts: tuple[Pattern, ...]) -> Pattern:
         case Seq() | And() | Moments():
             return replace(pattern, parts=parts)
         case Par() | Allen():
-            return replace(pattern, left=parts[0], right=parts[1])
-        case SemanticWindow("notfollows" | "notprecedes"):
-            return replace(pattern, left=parts[0])
-        case SemanticWindow():
             return replace(pattern, left=parts[0], right=parts[1])
         case Not():
             return replace(pattern, first=parts[0], last=parts[1])
@@ -505,9 +498,6 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             time = first + number * ticks.period
             scope.gates.append(time)
             return Interval(time, time) if time < at.end + ticks.reach else None
-        case SemanticWindow(operator, left, right, limit):
-            time = moments().semantic_window(operator, left, right, limit, scope)
-            return None if time is None else Interval(time, time)
         case Moments():
             time = moments().moment(pattern, scope)
             return None if time is None else Interval(time, time)

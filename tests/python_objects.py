@@ -116,9 +116,6 @@ class _Objects:
                 )
             case ops.NoFact(inner):
                 return thence.absent(lower(inner))
-            case ops.SemanticWindow(name, left, right, limit):
-                sides = lower(left), lower(right)
-                return getattr(thence, name)(*sides, timedelta(microseconds=limit))
             case ops.Moments():
                 return self.moments(pattern)
             case ops.Ticks(inner, period, reach):
@@ -135,12 +132,13 @@ class _Objects:
     def moments(self, pattern: ops.Moments) -> Any:
         parts = [self.pattern(part) for part in pattern.parts]
         absent = [] if pattern.operator == "without" else [self.pattern(p) for p in pattern.absent]
+        limit = timedelta(microseconds=pattern.limit)
         match pattern.operator:
+            case "follows" | "notfollows" | "precedes" | "notprecedes" | "both" as name:
+                return getattr(thence, name)(*parts, *absent, limit)
             case "periodic*":
-                limit = timedelta(microseconds=pattern.limit)
                 return thence.moments.not_before(parts[0], limit, parts[1])
             case "periodic":
-                limit = timedelta(microseconds=pattern.limit)
                 return thence.moments.periodic(*parts, limit, *absent)
             case "relative+":
                 return thence.moments.relative_plus(*parts)

@@ -20,8 +20,7 @@ from hosts import facts_of, table
 from notation import Written
 
 import thence
-from thence.engine.lineage import LINEAGE
-from thence.engine.rows import concat, select
+from thence.engine.rows import LINEAGE, concat, select
 from thence.engine.state import NEVER
 from thence.model.events import Events
 from thence.results import as_table

@@ -16,13 +16,13 @@ from thence.logic.ops import (
     HeadTerm,
     Label,
     LogicProgram,
+    Moments,
     Not,
     Or,
     Par,
     Pattern,
     Ref,
     Rule,
-    SemanticWindow,
     Seq,
     Timer,
     Where,
@@ -385,17 +385,14 @@ def test_absence_and_collection_in_a_window() -> None:
 @pytest.mark.parametrize("limit", ["10 s", "'10 s'"])
 def test_semantic_windows(operator: str, limit: str) -> None:
     found = body(f"{operator}(a(x, _), b seq c, {limit})")
-    assert found == SemanticWindow(
-        operator.lower(),  # type: ignore[arg-type]
-        AX,
-        Seq((B, C)),
-        10 * SECOND,
-    )
+    name, other = operator.lower(), Seq((B, C))
+    parts, absent = ((AX,), (other,)) if name.startswith("not") else ((AX, other), ())
+    assert found == Moments(name, parts, absent, 10 * SECOND)
 
 
 def test_semantic_windows_nest() -> None:
     found = body("anyone(gate, a, both(a, b, 1 s))")
-    assert found == AnyOne((Atom("gate"), A, SemanticWindow("both", A, B, SECOND)))
+    assert found == AnyOne((Atom("gate"), A, Moments("both", (A, B), limit=SECOND)))
 
 
 # -- programs

@@ -55,6 +55,39 @@ def test_nesting_within_reason_runs(what: str) -> None:
         assert found["k"].to_pylist()[:1] == [1]
 
 
+COPIED: dict[str, Callable[[int], str]] = {
+    "without": lambda n: "without(a(k), b(k), " * n + "a(k)" + ")" * n,
+    "any": lambda n: "any(2, " * n + "a(k)" + ", a(k), b(k))" * n,
+}
+"""Patterns that have a part of theirs more than once, when all is written out."""
+
+
+@pytest.mark.parametrize("what", COPIED)
+def test_nesting_that_multiplies_is_refused_before_it_does(what: str) -> None:
+    with pytest.raises(thence.ProgramError) as caught:
+        thence.compile(f"{A_B}r(k) <- {COPIED[what](40)};")
+    assert "more than 10,000 parts" in str(caught.value)
+    assert (caught.value.line, caught.value.column) == (2, 9)
+
+
+@pytest.mark.parametrize("what", COPIED)
+def test_nesting_that_multiplies_is_refused_in_queries(what: str) -> None:
+    event = COPIED[what](40).replace("a(k)", "x").replace("b(k)", "y").upper()
+    with pytest.raises(thence.ProgramError) as caught:
+        thence.compile(f"{A_B}CREATE EVENT r AS SELECT * FROM a X, b Y EVENT {event};")
+    assert "more than 10,000 parts" in str(caught.value)
+    assert caught.value.line == 2
+
+
+def test_nesting_that_multiplies_is_refused_in_python() -> None:
+    a, b = thence.event("a", k=int), thence.event("b", k=int)
+    pattern = a()
+    for _ in range(40):
+        pattern = thence.moments.without(a(), b(), pattern)
+    with pytest.raises(thence.BuildError, match="more than 10,000 parts"):
+        thence.build(a, b, pattern.select("r"))
+
+
 LONG: dict[str, tuple[str, str]] = {
     "seq": ("a(k) seq " * DEEP + "a(k)", "at most 200 events"),
     "and": ("a(k) and " * DEEP + "a(k)", "at most 200 events"),

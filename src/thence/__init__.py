@@ -3,6 +3,8 @@
 You write what a situation is; Thence finds every occurrence in event data.
 """
 
+# ruff: noqa: F405 (what programs in Python are made of is listed in `__all__` and at home)
+
 from __future__ import annotations
 
 from importlib import import_module
@@ -24,33 +26,7 @@ from thence.model.errors import (
 if TYPE_CHECKING:
     from thence.causes import Absence, Cause, Derivation
     from thence.hierarchy import Hierarchy
-    from thence.lang.python import (
-        Attribute,
-        Definition,
-        Event,
-        Pattern,
-        Table,
-        Value,
-        absent,
-        all_of,
-        any_of,
-        anyone,
-        at,
-        both,
-        collect,
-        derived,
-        event,
-        fn,
-        follows,
-        moments,
-        notfollows,
-        notprecedes,
-        precedes,
-        sequence,
-        table,
-        ticks,
-        var,
-    )
+    from thence.lang.python import *  # noqa: F403
     from thence.program import Program, build, check, compile, load
     from thence.results import Results
     from thence.session import Session
@@ -106,20 +82,13 @@ __all__ = [
     "var",
 ]
 
-# What programs are made of in Python.
-_PYTHON = (
-    "Attribute", "Definition", "Event", "Pattern", "Table", "Value", "absent", "all_of", "any_of",
-    "anyone", "at", "both", "collect", "derived", "event", "fn", "follows", "moments",
-    "notfollows", "notprecedes", "precedes", "sequence", "table", "ticks", "var",
-)  # fmt: skip
-
-# These wait until somebody asks, so that `thence --help` need not load Arrow and the parser.
+# These, and what programs in Python are made of, wait until somebody asks, so that `thence --help`
+# need not load Arrow and the parser.
 _HOMES = {
     "Absence": "thence.causes",
     "Cause": "thence.causes",
     "Derivation": "thence.causes",
     "Hierarchy": "thence.hierarchy",
-    **dict.fromkeys(_PYTHON, "thence.lang.python"),
     "Program": "thence.program",
     "build": "thence.program",
     "check": "thence.program",
@@ -131,13 +100,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module 'thence' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(import_module(_HOMES.get(name, "thence.lang.python")), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *__all__})

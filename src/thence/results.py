@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.lineage import LINEAGE, readable
+from thence.engine.lineage import readable
 from thence.engine.match import as_timestamps
+from thence.engine.rows import LINEAGE
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.trace import LIMIT, Run, matching, none_found, several_found

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 from thence.engine.arrays import Index
 from thence.engine.functions.values import to_float
 from thence.engine.keys import combine, identity_codes
-from thence.engine.lineage import without_lineage
-from thence.engine.rows import concat, row_ids
+from thence.engine.rows import concat, row_ids, without_lineage
 from thence.logic.expr import Aggregate
 from thence.model.errors import EvaluationError
 from thence.model.events import Events

@@ -19,7 +19,6 @@ from thence.engine.arrays import Index, Mask
 from thence.engine.collect import collected, holdings
 from thence.engine.derive import Horizon, Inputs, all_matches
 from thence.engine.evaluate import evaluate
-from thence.engine.lineage import without_lineage
 from thence.engine.match import Match
 from thence.engine.merge import merged_results
 from thence.engine.pinned import HEAD, head_atom, pinned
@@ -27,7 +26,7 @@ from thence.engine.policy import chosen, chosen_groups
 from thence.engine.prepared import Prepared
 from thence.engine.program import Part
 from thence.engine.project import head_column, interval
-from thence.engine.rows import concat, distinct, row_ids, take
+from thence.engine.rows import concat, distinct, row_ids, take, without_lineage
 from thence.engine.state import NEVER
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import WindowUse

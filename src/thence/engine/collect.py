@@ -13,10 +13,10 @@ from thence.engine import ranges
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
-from thence.engine.lineage import LINEAGE, collected_lineage, joined_lineage, without_lineage
+from thence.engine.lineage import collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
-from thence.engine.rows import concat, take, unique_by
+from thence.engine.rows import LINEAGE, concat, take, unique_by, without_lineage
 from thence.engine.sliding import identified, sliding
 from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import WindowUse, is_inner

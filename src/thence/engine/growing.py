@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from thence.engine.lineage import LINEAGE, merged
-from thence.engine.rows import concat, take
+from thence.engine.lineage import merged
+from thence.engine.rows import LINEAGE, concat, take
 from thence.model.events import Events
 
 _ROOM = 16

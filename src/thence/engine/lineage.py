@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from thence.engine.arrays import Index
 from thence.engine.keys import combine, identity_codes
 from thence.engine.match import Match
-from thence.engine.rows import concat, row_ids, take
+from thence.engine.rows import LINEAGE, concat, row_ids, take, without_lineage
 from thence.logic.conjunct import AtomUse
 from thence.model.events import Events
 from thence.model.time import format_timestamp
@@ -28,7 +28,6 @@ from thence.model.time import format_timestamp
 if TYPE_CHECKING:
     from thence.engine.collect import Collection
 
-LINEAGE = "#lineage"
 ENTRY = pa.struct([("label", pa.string()), ("base", pa.string())])
 COLUMN = pa.list_(ENTRY)
 
@@ -150,14 +149,6 @@ def _grouped(owners: Index, labels: Any, bases: Any, count: int) -> Any:
         [labels.take(order), bases.take(order)], fields=[ENTRY.field(0), ENTRY.field(1)]
     )
     return pa.ListArray.from_arrays(offsets, entries)
-
-
-def without_lineage(events: Events) -> Events:
-    """The same events without their lineage column."""
-    if LINEAGE not in events.columns:
-        return events
-    columns = {name: column for name, column in events.columns.items() if name != LINEAGE}
-    return Events(events.start, events.end, columns)
 
 
 def merged(events: Events) -> Events:

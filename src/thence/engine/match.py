@@ -9,12 +9,23 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from thence.engine.aggregate import aggregate
 from thence.engine.arrays import Index
 from thence.engine.chains import Chains, chains_of
+from thence.engine.evaluate import evaluate
 from thence.engine.prepared import Prepared
 from thence.engine.rows import is_points
-from thence.logic.conjunct import EPOCH, Column, EndPoint, Extreme, NodeTime, Shifted, Tick
-from thence.logic.expr import Expr, Folded
+from thence.logic.conjunct import (
+    EPOCH,
+    Column,
+    EndPoint,
+    Extreme,
+    NodeTime,
+    Shifted,
+    Tick,
+    WindowUse,
+)
+from thence.logic.expr import Aggregate, Expr, Folded
 from thence.model.events import Events
 
 TIME = pa.timestamp("us", "UTC")
@@ -142,13 +153,28 @@ class Match:
             if isinstance(expr, Column):
                 return self.column(expr)
             if isinstance(expr, Folded):
-                from thence.engine.repeat import folded  # noqa: PLC0415 (which reads matches)
-
-                return folded(self, expr.aggregate)
+                return self.folded(expr.aggregate)
             assert isinstance(expr, NodeTime)
             return as_timestamps(self.time(expr.node))
 
         return read
+
+    def folded(self, term: Aggregate) -> Any:
+        """An aggregate over the repetitions of each row."""
+        atom = self.repetition_of(term).atom
+        chains = self.chains(atom)
+        owners = chains.owners
+        values = None
+        if term.arg is not None:
+            longer = self.extend(owners, atom, chains.members)
+            values = evaluate(term.arg, longer.leaf, longer.length)
+        return aggregate(term, owners, values, self.length)
+
+    def repetition_of(self, term: Aggregate) -> WindowUse:
+        """The repetition that an aggregate is over: the only one, or the one its argument reads."""
+        windows = self.prepared.conjunct.repetitions
+        read = self.prepared.atoms_of(self.prepared.reads(term))
+        return next((window for window in windows if window.atom in read), windows[0])
 
 
 def concat_matches(parts: Sequence[Match], atoms: Sequence[int]) -> Match:

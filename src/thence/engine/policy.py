@@ -14,9 +14,8 @@ import numpy as np
 
 from thence.engine.aggregate import collection_order
 from thence.engine.arrays import Index, Mask
-from thence.engine.lineage import without_lineage
 from thence.engine.match import Match
-from thence.engine.rows import concat, distinct, take
+from thence.engine.rows import concat, distinct, take, without_lineage
 from thence.logic.conjunct import WindowUse
 from thence.logic.policy import Policy
 from thence.model.events import Events
@@ -71,9 +70,11 @@ def _best(rows: _Rows) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class _Numbered:
-    """The events of some matches, numbered in order; ``members[i, a]`` is the one that match ``i``
-    has for atom ``a``. ``tables`` are the events by type, ``numbers`` their numbers."""
+    """The events of some matches, numbered in order; ``members[i, s]`` is the one that match ``i``
+    has in slot ``s``. ``tables`` are the events by type, ``numbers`` their numbers."""
 
+    slots: Sequence[Sequence[_Slot]]
+    """The places for events in each of the matches."""
     members: Index
     starts: Index
     ends: Index
@@ -131,7 +132,7 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
             spent[split[event][len(split[event]) - len(events) :]] = True
     by_number = np.empty(size, dtype=np.int64)
     by_number[numbers] = np.arange(len(numbers))
-    return _Numbered(members, starts[by_number], ends[by_number], tables, split, spent)
+    return _Numbered(slots, members, starts[by_number], ends[by_number], tables, split, spent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,12 @@ def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> 
     initiator = _extreme(members, numbered.starts, last=False)
     free: list[Index] = [np.zeros(0, dtype=np.int64)] * width
     preferred: list[Index] = [np.zeros(0, dtype=np.int64)] * width
-    choices = np.concatenate([_choices(policy, match, width) for match in matches])
+    choices = np.concatenate(
+        [
+            np.broadcast_to(_choices(policy, slots, width), (match.length, width))
+            for match, slots in zip(matches, numbered.slots, strict=True)
+        ]
+    )
     for slot in range(width):
         column, choice = members[:, slot], choices[:, slot]
         free[slot] = np.where(choice == 0, column, NO_EVENT)
@@ -222,13 +228,13 @@ def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> 
     return _Rows(members[order], initiator[order], detections, groups, alike), order
 
 
-def _choices(policy: Policy, match: Match, width: int) -> Index:
-    """For each atom of a match: 1 to take the first, -1 the last, 0 for all, 2 for all as one."""
+def _choices(policy: Policy, slots: Sequence[_Slot], width: int) -> Index:
+    """For each slot of a match: 1 to take the first, -1 the last, 0 for all, 2 for all as one."""
     code = {"all": 0, "first": 1, "last": -1, "cumulative": _ALL_AS_ONE}
     row = np.zeros(width, dtype=np.int64)
-    for number, slot in enumerate(_slots(match)):
+    for number, slot in enumerate(slots):
         row[number] = code[policy.choice_of(slot.label)]
-    return np.broadcast_to(row, (match.length, width))
+    return row
 
 
 def _extreme(members: Index, times: Index, last: bool) -> Index:

@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 
 from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
-from thence.engine.lineage import LINEAGE, match_lineage
+from thence.engine.lineage import match_lineage
 from thence.engine.match import Match
-from thence.engine.repeat import folded
-from thence.engine.rows import distinct, is_points, unique_by
+from thence.engine.rows import LINEAGE, distinct, is_points, unique_by
 from thence.logic.conjunct import Column, EndPoint, NodeTime, is_inner
 from thence.logic.expr import Aggregate, Call
 from thence.model.errors import EvaluationError
@@ -54,7 +53,7 @@ def head_column(match: Match, place: int) -> Any:
     conjunct = match.prepared.conjunct
     term, kind = conjunct.terms[place], conjunct.types[place]
     if isinstance(term, Aggregate):
-        return folded(match, term)
+        return match.folded(term)
     column = evaluate(term, match.leaf, match.length)
     if kind is not None and pa.types.is_null(column.type):
         return pa.nulls(len(column), kind.arrow)

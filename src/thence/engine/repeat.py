@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from thence.engine import ranges
-from thence.engine.aggregate import aggregate, collection_order
+from thence.engine.aggregate import collection_order
 from thence.engine.arrays import Index, Mask
-from thence.engine.evaluate import evaluate
-from thence.engine.lineage import without_lineage
 from thence.engine.match import Match, concat_chained
-from thence.engine.rows import take
+from thence.engine.rows import take, without_lineage
 from thence.engine.scan import every_chain, greedy_chains, longest_chains
 from thence.engine.search import holds
 from thence.engine.windows import WindowSearch
@@ -40,25 +37,6 @@ def with_repetitions(match: Match, all_members: bool) -> Match:
     return match
 
 
-def folded(match: Match, term: Aggregate) -> Any:
-    """An aggregate over the repetitions of each row of a match."""
-    window = window_of(match, term)
-    chains = match.chains(window.atom)
-    owners = chains.owners
-    values = None
-    if term.arg is not None:
-        longer = match.extend(owners, window.atom, chains.members)
-        values = evaluate(term.arg, longer.leaf, longer.length)
-    return aggregate(term, owners, values, match.length)
-
-
-def window_of(match: Match, term: Aggregate) -> WindowUse:
-    """The repetition that an aggregate is over: the only one, or the one its argument reads."""
-    windows = match.prepared.conjunct.repetitions
-    read = match.prepared.atoms_of(match.prepared.reads(term))
-    return next((window for window in windows if window.atom in read), windows[0])
-
-
 def _is_read(match: Match, window: WindowUse) -> bool:
     """Whether an aggregate is over a repetition."""
     conjunct = match.prepared.conjunct
@@ -69,7 +47,7 @@ def _is_read(match: Match, window: WindowUse) -> bool:
         for leaf in leaves(condition)
         if isinstance(leaf, Folded)
     ]
-    return any(window_of(match, term) is window for term in terms)
+    return any(match.repetition_of(term) is window for term in terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,9 @@ from thence.engine.keys import combine, identity_codes
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 
+LINEAGE = "#lineage"
+"""The column for the base events behind each row, where somebody asked for them."""
+
 
 def empty(schema: EventSchema) -> Events:
     """No events of a type."""
@@ -53,6 +56,13 @@ def concat(parts: Sequence[Events]) -> Events:
 def select(events: Events, names: Iterable[str]) -> Events:
     """The same rows with only the named columns."""
     return Events(events.start, events.end, {n: events.columns[n] for n in names})
+
+
+def without_lineage(events: Events) -> Events:
+    """The same events without their lineage column."""
+    if LINEAGE not in events.columns:
+        return events
+    return select(events, (name for name in events.columns if name != LINEAGE))
 
 
 def row_ids(events: Events, columns: Mapping[str, Any] | None = None) -> Index:

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.lineage import COLUMN, LINEAGE
+from thence.engine.lineage import COLUMN
+from thence.engine.rows import LINEAGE
 from thence.model.errors import StateError
 from thence.model.events import Events
 from thence.model.schema import EventSchema

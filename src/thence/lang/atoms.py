@@ -15,10 +15,9 @@ from thence.lang.words import (
     MOMENT_OPERATORS,
     MOST_TICKS,
     PATTERN_OPERATORS,
-    WINDOW_OPERATORS,
 )
 from thence.logic.expr import Const, Expr
-from thence.logic.ops import AnyOne, Atom, Pattern, SemanticWindow, Ticks
+from thence.logic.ops import AnyOne, Atom, Pattern, Ticks
 from thence.model.source import Span
 from thence.model.time import parse_duration
 from thence.model.types import DURATION, STRING
@@ -47,8 +46,6 @@ class Atoms:
         if event is not None:
             return Atom(node.name, self._arguments(node, event, label), s.span_of(node))
         name = node.name.lower()
-        if name in WINDOW_OPERATORS:
-            return self._window(node, name)
         if name == "anyone":
             if not node.args:
                 self._report.error(s.span_of(node), "anyone needs at least one event")
@@ -155,27 +152,6 @@ class Atoms:
             )
 
     # -- operators and timers
-
-    def _window(self, node: s.Apply, name: str) -> Pattern:
-        if len(node.args) != 3:
-            self._report.error(
-                s.span_of(node),
-                f"{name} takes two events and a duration, and {len(node.args)} "
-                f"{'argument is' if len(node.args) == 1 else 'arguments are'} given",
-                f"write {name}(a, b, 10 s)",
-            )
-            return Atom("")
-        left, right, limit = node.args
-        duration = self._duration(limit)
-        if duration < 0:
-            self._report.error(s.span_of(limit), "this duration cannot be negative")
-        return SemanticWindow(
-            name,  # type: ignore[arg-type]
-            self._pattern(left),
-            self._pattern(right),
-            duration,
-            s.span_of(node),
-        )
 
     def _ticks(self, node: s.Apply) -> Pattern:
         if len(node.args) != 3:

@@ -16,7 +16,6 @@ from thence.model.time import UNITS_IN_WORDS
 
 _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
-_AFTER_PATTERN = {"COMMA", "SEMI", "RPAR", "RSQB", "INFIX", "_WITHIN", "_WHERE", "$END"}
 # Words of event SQL are names wherever no query stands.
 _NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE", "OF", "ROWS"}
 _NAMES |= {"_GROUP", "_HAVING", "RANGE", "SLIDE", "NOW"}

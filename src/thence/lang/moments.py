@@ -3,48 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 from thence.lang import syntax as s
 from thence.lang.report import Report
 from thence.lang.scope import Events
+from thence.lang.words import CALLS
 from thence.logic.alternatives import MOST_ALTERNATIVES
-from thence.logic.moments import PERIODIC
+from thence.logic.moments import PERIODIC, Operator
 from thence.logic.ops import And, AnyOne, Atom, Moments, Or, Pattern, Seq
 from thence.model.source import Span
 from thence.model.types import INT
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """How an operator is called: the least number of arguments and whether there may be more, the
-    places of what must occur, of what must be absent, of what is collected, and of the
-    duration."""
-
-    example: str
-    least: int
-    more: bool = False
-    parts: tuple[int, ...] = ()
-    absent: tuple[int, ...] = ()
-    collected: tuple[int, ...] = ()
-    limit: int | None = None
-
-
-_FORMS = {
-    "then": _Form("then(a, b)", 2, more=True),
-    "prior": _Form("prior(a, b)", 2, more=True),
-    "simultaneous": _Form("simultaneous(a, b)", 2, more=True),
-    "relative": _Form("relative(a, b)", 2, more=True),
-    "relative+": _Form("relative+(a)", 1),
-    "immediately": _Form("immediately(a, b)", 2, more=True, parts=(0, 1)),
-    "other_than": _Form("other_than(a)", 1, more=True, absent=(0,)),
-    "aperiodic": _Form("aperiodic(a, b, c)", 3, parts=(0, 1), absent=(2,)),
-    "aperiodic*": _Form("aperiodic*(a, b, c)", 3, parts=(0, 2), collected=(1,)),
-    "without": _Form("without(a, b, c)", 3, parts=(0, 2), absent=(1, 2)),
-    PERIODIC: _Form("periodic(a, 10 s, c)", 3, parts=(0,), absent=(2,), limit=1),
-    "periodic*": _Form("periodic*(a, 10 s, b)", 3, parts=(0, 2), limit=1),
-}
 
 
 class MomentCalls:
@@ -66,42 +35,58 @@ class MomentCalls:
         """The pattern that a call stands for."""
         if name == "any":
             return self._any(node)
-        span, form = s.span_of(node), _FORMS[name]
-        count = len(node.args)
-        if name == "without" and count == 4:
-            form = replace(form, least=4, absent=(1, 3))
-        if count < form.least or (count > form.least and not form.more):
-            wanted = f"{'at least ' if form.more else ''}{_counted(form.least)}"
-            self._report.error(
-                span, f"{name} takes {wanted}, and {count} are given", f"write {form.example}"
-            )
+        span = s.span_of(node)
+        operator = CALLS[name]
+        events = list(node.args)
+        duration = None
+        if operator.duration is not None and operator.duration < len(events):
+            duration = events.pop(operator.duration)
+        if not operator.takes(len(events)) or (operator.duration is not None and duration is None):
+            self._refuse_number(node, name, operator)
             return Atom("")
-        limit = 0 if form.limit is None else self._duration(node.args[form.limit])
+        limit = 0 if duration is None else self._limit(duration, name, operator)
+        if operator.last == "same" and len(events) == operator.least:
+            self._refuse_labels(events[-1])
+            events.append(events[-1])
+        among = operator.last == "among"
+        given = operator.divided(events[: operator.least] if among else events)
+        found = {role: tuple(map(self._pattern, nodes)) for role, nodes in given.items()}
+        if among:
+            found[operator.roles[-1]] += (self._among(events[operator.least :], span),)
+        if name == "relative":
+            return AnyOne((Seq(found["part"], span),), span)
+        return Moments(name, found["part"], found["absent"], limit, span, found["collected"])
+
+    def _refuse_number(self, node: s.Apply, name: str, operator: Operator) -> None:
+        """Say how many arguments an operator takes."""
+        given, least = len(node.args), operator.least
+        wanted = "one event" if least == 1 else f"{least} arguments"
+        if operator.duration is not None:
+            wanted = "two events and a duration"
+        self._report.error(
+            s.span_of(node),
+            f"{name} takes {'at least ' if operator.more else ''}{wanted}, and {given} "
+            f"{'argument is' if given == 1 else 'arguments are'} given",
+            f"write {_example(name, operator)}",
+        )
+
+    def _limit(self, node: s.Node, name: str, operator: Operator) -> int:
+        """The duration of an operator."""
+        limit = self._duration(node)
         if limit < 0:
-            self._report.error(s.span_of(node.args[1]), "this duration cannot be negative")
+            self._report.error(s.span_of(node), "this duration cannot be negative")
         if limit == 0 and name == PERIODIC:
             self._report.error(
-                s.span_of(node.args[1]), "a period takes some time", f"write {form.example}"
+                s.span_of(node), "a period takes some time", f"write {_example(name, operator)}"
             )
-        if name == "other_than":
-            patterns: tuple[Pattern, ...] = (self._among(node.args[1:], span),)
-        else:
-            parts = [node.args[i] for i in form.parts] or node.args
-            patterns = tuple(self._pattern(part) for part in parts)
-        if name == "relative":
-            return AnyOne((Seq(patterns, span),), span)
-        absent = tuple(self._pattern(self._unlabelled(node, i)) for i in form.absent)
-        if name == "immediately":
-            absent = (self._among(node.args[2:], span),)
-        collected = tuple(self._pattern(node.args[i]) for i in form.collected)
-        return Moments(name, patterns, absent, limit, span, collected)
+        return limit
 
-    def _unlabelled(self, node: s.Apply, place: int) -> s.Node:
-        """An argument that stands for something absent. That of ``without`` which stands for what
-        comes last as well cannot carry a label: it would be one and the same event. Where it must
-        carry one, a fourth argument says what must not have come earlier."""
-        stack = [node.args[place]]
-        while stack and place == 2 and node.name.lower() == "without":
+    def _refuse_labels(self, node: s.Node) -> None:
+        """What ends ``without`` stands for what must not come earlier as well, so it cannot carry a
+        label: it would be one and the same event. Where it must carry one, a fourth argument says
+        what must not have come earlier."""
+        stack = [node]
+        while stack:
             inner = stack.pop()
             if isinstance(inner, s.Labelled):
                 self._report.error(
@@ -112,7 +97,6 @@ class MomentCalls:
                 )
                 break
             stack.extend(s.children(inner))
-        return node.args[place]
 
     def _among(self, given: Sequence[s.Node], span: Span) -> Pattern:
         """Any of some events; of all that come in, where none are given."""
@@ -159,5 +143,13 @@ def _choices(events: Sequence[s.Node], number: int) -> list[tuple[s.Node, ...]]:
     return found
 
 
-def _counted(count: int) -> str:
-    return "one event" if count == 1 else f"{count} arguments"
+def _example(name: str, operator: Operator) -> str:
+    """A call of an operator.
+
+    >>> _example("then", CALLS["then"]), _example("periodic", CALLS["periodic"])
+    ('then(a, b)', 'periodic(a, 10 s, c)')
+    """
+    shown = list("abc"[: operator.least + (operator.duration is not None)])
+    if operator.duration is not None:
+        shown[operator.duration] = "10 s"
+    return f"{name}({', '.join(shown)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thence.lang import syntax as s
+from thence.lang.words import MOST_PATTERNS
 from thence.model.errors import ThenceError
 from thence.model.source import Span
 
@@ -21,6 +22,15 @@ def too_deep(span: Span) -> SyntaxProblem:
         span,
         f"this is nested more than {s.MAX_DEPTH} levels deep",
         "split it: give the inner part a rule of its own and use that rule's name here",
+    )
+
+
+def too_many(span: Span) -> SyntaxProblem:
+    """The error for a pattern that stands for too many."""
+    return SyntaxProblem(
+        Span(span.start, min(span.end, span.start + 40)),
+        f"with everything written out, this has more than {MOST_PATTERNS:,} parts",
+        "split it: give the inner part a name of its own and use that name here",
     )
 
 

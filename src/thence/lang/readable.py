@@ -13,8 +13,8 @@ from itertools import chain, count
 from typing import Any
 
 from thence.logic.conjunct import is_inner
-from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, TimeOf, Var, read_by
-from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, Where, While, walk
+from thence.logic.expr import Attr, CausedBy, TimeOf, Var, read_by
+from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, While, exprs_of, walk
 from thence.logic.policy import Policy
 from thence.model.source import Source, Span
 from thence.model.types import Type
@@ -66,20 +66,13 @@ def _rule(rule: Rule, for_event: Renaming) -> Rule:
 def _names(rule: Rule) -> tuple[list[str], list[str]]:
     """The events that a rule names, and its labels and variables."""
     events, inside = [rule.event], []
-    exprs: list[Expr] = []
-    for term in rule.terms:
-        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-        exprs.extend([] if value is None else [value])
     for node in walk(rule.body):
         match node:
-            case Atom(event, args):
+            case Atom(event):
                 events.append(event)
-                exprs.extend(value for _, value in args)
-            case Where(_, condition):
-                exprs.append(condition)
             case Label(name) | Ref(name) | Timer(name) | While(name):
                 inside.append(name)
-    for leaf in chain.from_iterable(map(read_by, exprs)):
+    for leaf in chain.from_iterable(map(read_by, exprs_of(rule))):
         match leaf:
             case Var(name) | Attr(name) | TimeOf(name):
                 inside.append(name)

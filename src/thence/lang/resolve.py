@@ -6,10 +6,11 @@ from thence.lang import syntax as s
 from thence.lang.atoms import Atoms
 from thence.lang.policies import policy_of
 from thence.lang.precedence import is_tight, join
+from thence.lang.problem import too_many
 from thence.lang.report import Report, did_you_mean
 from thence.lang.scope import Scope
 from thence.lang.values import UNKNOWN, Values
-from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
+from thence.lang.words import AGGREGATES, FUNCTIONS, MOST_PATTERNS, PATTERN_OPERATORS
 from thence.logic.expr import Expr
 from thence.logic.ops import (
     Allen,
@@ -31,7 +32,7 @@ from thence.logic.ops import (
     While,
     Within,
 )
-from thence.model.source import Span
+from thence.model.source import NOWHERE, Span
 
 _NOTHING = Atom("")
 """Stands in for what could not be resolved; a program that holds one is never returned."""
@@ -40,18 +41,20 @@ _NOTHING = Atom("")
 class Patterns:
     """Turns syntax in a pattern's place into patterns, noting what is wrong."""
 
-    __slots__ = ("_atoms", "_open", "_report", "_scope", "_values")
+    __slots__ = ("_atoms", "_made", "_open", "_report", "_scope", "_span", "_values")
 
     def __init__(self, scope: Scope, report: Report) -> None:
         self._scope, self._report = scope, report
         self._values = Values(scope, report, folds=scope.repeats)
         self._atoms = Atoms(scope, report, self._values, self.pattern)
         self._open: list[str] = []
+        self._made = 0
+        self._span = NOWHERE
 
     def body(self, rule: s.RuleDecl) -> Pattern:
         """The pattern that the items of a rule's body make together."""
-        span = Span(rule.items[0].start, rule.items[-1].end)
-        return self._conjunction(rule.items, span, top=True)
+        self._span = Span(rule.items[0].start, rule.items[-1].end)
+        return self._conjunction(rule.items, self._span, top=True)
 
     def _conjunction(self, items: tuple[s.Node, ...], span: Span, top: bool = False) -> Pattern:
         patterns: list[Pattern] = []
@@ -83,6 +86,9 @@ class Patterns:
 
     def pattern(self, node: s.Node) -> Pattern:
         """The pattern that a node stands for."""
+        self._made += 1
+        if self._made > MOST_PATTERNS:
+            raise too_many(self._span)
         node = s.strip(node)
         span = s.span_of(node)
         match node:

@@ -84,7 +84,7 @@ def scope_of(rule: s.RuleDecl, events: Events) -> tuple[Scope, tuple[Clash, ...]
     while stack:
         node, path = stack.pop()
         if isinstance(node, s.Labelled):
-            info = _label_info(node, events)
+            info = _label_info(node)
             known = labels.setdefault(node.label, [])
             for other, other_path in known:
                 same_event = info.kind == "event" and info[:2] == other[:2]
@@ -145,7 +145,7 @@ def _are_alternatives(one: _Path, other: _Path) -> bool:
     return False
 
 
-def _label_info(node: s.Labelled, events: Events) -> LabelInfo:
+def _label_info(node: s.Labelled) -> LabelInfo:
     span = Span(node.start, node.label_end)
     target = s.strip(node.target)
     while isinstance(target, (s.WithinSuffix, s.WhereSuffix)):

@@ -19,6 +19,7 @@ from thence.lang.timers import written
 from thence.lang.values_text import format_aggregate, format_expr, quoted
 from thence.lang.words import FUNCTIONS
 from thence.logic.expr import Aggregate, Call, Expr, Var, conjuncts
+from thence.logic.moments import OPERATORS
 from thence.logic.ops import (
     Allen,
     And,
@@ -38,7 +39,6 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
-    SemanticWindow,
     Seq,
     Ticks,
     Timer,
@@ -219,9 +219,6 @@ def _operand(pattern: Pattern, known: Columns) -> str:
         case Timer():
             name, duration = written(pattern)
             return f"{name}({quoted(pattern.of)}, {format_duration(duration)})"
-        case SemanticWindow(operator, left, right, limit):
-            sides = f"{_suffixed(left, known)}, {_suffixed(right, known)}"
-            return f"{operator}({sides}, {format_duration(limit)})"
         case Moments():
             return _moments(pattern, known)
         case Ticks(inner, period, reach):
@@ -251,32 +248,17 @@ def _times(least: int, most: int | None) -> str:
 
 def _moments(pattern: Moments, known: Columns) -> str:
     """A call with its arguments in the order in which they are written."""
-    parts = [_suffixed(part, known) for part in pattern.parts]
-    absent = [_suffixed(part, known) for part in pattern.absent]
-    match pattern.operator:
-        case "other_than":
-            parts = [*absent, *_choice(pattern.parts[0], known)]
-        case "immediately":
-            parts += _choice(pattern.absent[0], known)
-        case "aperiodic":
-            parts = [*parts, *absent]
-        case "aperiodic*":
-            parts.insert(1, _suffixed(pattern.collected[0], known))
-        case "without":
-            parts.insert(1, absent[0])
-            if pattern.absent[1] != pattern.parts[1]:
-                parts.append(absent[1])
-        case "periodic" | "#tick":
-            parts = [*parts, format_duration(pattern.limit), *absent]
-        case "periodic*":
-            parts.insert(1, format_duration(pattern.limit))
-    return f"{pattern.operator}({', '.join(parts)})"
-
-
-def _choice(pattern: Pattern, known: Columns) -> list[str]:
-    """Each of some alternatives."""
-    parts = pattern.parts if isinstance(pattern, Or) else (pattern,)
-    return [_suffixed(part, known) for part in parts]
+    operator = OPERATORS[pattern.operator]
+    given = operator.arguments(pattern.parts, pattern.absent, pattern.collected)
+    if operator.last == "same" and given[-1] == given[-2]:
+        given.pop()
+    if operator.last == "among":
+        choice = given.pop()
+        given += choice.parts if isinstance(choice, Or) else (choice,)
+    shown = [_suffixed(argument, known) for argument in given]
+    if operator.duration is not None:
+        shown.insert(operator.duration, format_duration(pattern.limit))
+    return f"{pattern.operator}({', '.join(shown)})"
 
 
 def _atom(atom: Atom, known: Columns) -> str:

@@ -10,8 +10,8 @@ from typing import get_args
 
 from thence.logic import functions
 from thence.logic.expr import PREVIOUS
-from thence.logic.moments import PERIODIC, SHAPES, TICK
-from thence.logic.ops import AllenRelation, WindowOperator
+from thence.logic.moments import OPERATORS, TICK, Operator
+from thence.logic.ops import AllenRelation
 
 ALLEN: frozenset[str] = frozenset(get_args(AllenRelation))
 INFIX: frozenset[str] = ALLEN | {"seq", "par", "and", "or", "until"}
@@ -23,15 +23,25 @@ RESERVED: frozenset[str] = INFIX | {
 QUERIES: frozenset[str] = frozenset({"exists", "in query", "not in query"})
 """How the tree spells operators that hold a query; only the conditions of a query have them."""
 
-WINDOW_OPERATORS: frozenset[str] = frozenset(get_args(WindowOperator))
-MOMENT_OPERATORS: frozenset[str] = (frozenset(SHAPES) - {TICK}) | {
-    "any",
-    "relative",
-    PERIODIC,
+CALLS: dict[str, Operator] = {
+    **{name: operator for name, operator in OPERATORS.items() if name != TICK},
+    "relative": OPERATORS["then"],
 }
-PATTERN_OPERATORS: frozenset[str] = WINDOW_OPERATORS | MOMENT_OPERATORS | {"anyone", "ticks"}
+"""How operators over moments are called. ``relative`` becomes a sequence, and is written like
+``then``."""
+
+WINDOW_OPERATORS: frozenset[str] = frozenset(
+    name for name, operator in CALLS.items() if operator.duration == len(operator.roles)
+)
+"""The semantic windows: their duration comes last."""
+
+MOMENT_OPERATORS: frozenset[str] = frozenset(CALLS) | {"any"}
+PATTERN_OPERATORS: frozenset[str] = MOMENT_OPERATORS | {"anyone", "ticks"}
 MOST_TICKS = 100_000
 """How many ticks one event may have."""
+
+MOST_PATTERNS = 10_000
+"""How many patterns a rule may have, each choice of ``any`` and each copy written out."""
 
 AGGREGATES: frozenset[str] = frozenset(
     {"count", "sum", "avg", "min", "max", "first", "last", "list"}

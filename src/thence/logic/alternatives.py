@@ -18,17 +18,14 @@ from thence.logic.ops import (
     Beside,
     Label,
     Moments,
-    NoFact,
     Not,
     Or,
     Par,
     Pattern,
-    SemanticWindow,
     Seq,
     Ticks,
     Until,
     Where,
-    While,
     Within,
 )
 from thence.model.source import Span
@@ -61,7 +58,7 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case AnyOne(parts):
             chosen = [p for part in parts for p in alternatives(part)]
             return _limited([replace(pattern, parts=(p,)) for p in chosen], pattern)
-        case Seq(parts) | And(parts):
+        case Seq(parts) | And(parts) | Moments(_, parts):
             lists = [alternatives(part) for part in parts]
             return _combined(pattern, lists, lambda choice: {"parts": choice})
         case Par(left, right) | Allen(_, left, right):
@@ -70,16 +67,6 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 [alternatives(left), alternatives(right)],
                 lambda choice: {"left": choice[0], "right": choice[1]},
             )
-        case SemanticWindow(operator, left, right, _):
-            rights = [right] if operator.startswith("not") else alternatives(right)
-            return _combined(
-                pattern,
-                [alternatives(left), rights],
-                lambda choice: {"left": choice[0], "right": choice[1]},
-            )
-        case Moments(_, parts):
-            lists = [alternatives(part) for part in parts]
-            return _combined(pattern, lists, lambda choice: {"parts": choice})
         case Until(inner, closing):
             return _combined(
                 pattern,
@@ -101,8 +88,6 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 [alternatives(inner), alternatives(other)],
                 lambda choice: {"pattern": choice[0], "other": choice[1]},
             )
-        case While() | NoFact():
-            return [pattern]
     return [pattern]
 
 

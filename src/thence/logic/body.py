@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
@@ -26,7 +27,7 @@ from thence.logic.conjunct import (
     Tick,
 )
 from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
-from thence.logic.moments import Stretch, shape_of
+from thence.logic.moments import OPERATORS, Stretch
 from thence.logic.ops import (
     Allen,
     And,
@@ -43,7 +44,6 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
-    SemanticWindow,
     Seq,
     Ticks,
     Timer,
@@ -89,10 +89,18 @@ class Body:
         """Conditions on one repetition, and what its names stand for."""
         self.folded: dict[str, Expr] = {}
         """What aggregates over repetitions can read."""
-        self.shared = shared_variables(rule)
-        self.joining = joining_variables(rule)
         self.silent = False
         """Whether what is visited only stands beside the match."""
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The variables inside repetitions that have one value for a whole match."""
+        return shared_variables(self.rule)
+
+    @cached_property
+    def joining(self) -> frozenset[str]:
+        """The variables that several atoms of the rule have, and those that repetitions share."""
+        return joining_variables(self.rule)
 
     # -- nodes and constraints
 
@@ -128,8 +136,8 @@ class Body:
     def visit(self, pattern: Pattern) -> Interval:
         """Add a pattern to the join and give the nodes of its interval."""
         match pattern:
-            case Atom(_, _, span):
-                return self.atom_interval(self.atom(pattern, None), span)
+            case Atom():
+                return self.atom_interval(self.atom(pattern, None))
             case Label(name):
                 return self.label(name, pattern)
             case Ref(name, span):
@@ -149,7 +157,9 @@ class Body:
             case Allen(name, left, right, span):
                 return self.related(name, left, right, span)
             case Not(absent, first, last, span):
-                return self.absent_between(absent, self.visit(first), self.visit(last), span)
+                before, after = self.visit(first), self.visit(last)
+                self.absent_between(absent, before[1], after[0], span)
+                return self.sequence([before, after], span)
             case Within(inner, limit, span):
                 starts, ends = self.visit(inner)
                 self.constraints += [Constraint(e, s, limit, span) for e in ends for s in starts]
@@ -170,15 +180,13 @@ class Body:
             case NoFact(inner):
                 self.windows.append(Window("absent", inner, _anywhere, None))
                 return (), ()
-            case SemanticWindow():
-                return self.semantic_window(pattern)
             case Moments():
                 return self.moments(pattern)
             case Beside(inner, other):
                 interval = self.visit(inner)
-                before, self.silent = self.silent, True
+                outside, self.silent = self.silent, True
                 self.visit(other)
-                self.silent = before
+                self.silent = outside
                 return interval
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
@@ -187,6 +195,7 @@ class Body:
         raise AssertionError(f"no meaning for {type(pattern).__name__}")
 
     def atom(self, pattern: Atom, label: str | None) -> int:
+        """Add an event, or a row of a table, to the join, and give its number."""
         atom = len(self.atoms)
         if atom >= MOST_ATOMS:
             raise self.refuse(
@@ -217,7 +226,7 @@ class Body:
             else:
                 self.conditions.append(Call("=", (column, argument), pattern.span))
 
-    def atom_interval(self, atom: int, span: Span) -> Interval:
+    def atom_interval(self, atom: int) -> Interval:
         use = self.atoms[atom]
         return ((), ()) if use.fact else ((use.start,), (use.end,))
 
@@ -232,6 +241,7 @@ class Body:
         return self.definitions[name]
 
     def label(self, name: str, pattern: Label) -> Interval:
+        """The interval of what a label names, which is visited the first time it is asked for."""
         if name in self.labels:
             inner = _unlabelled(pattern.pattern)
             if isinstance(inner, Atom) and pattern is not self.definitions.get(name):
@@ -247,7 +257,7 @@ class Body:
                     self.label_atoms[name] = self.label_atoms[other]
             case Atom() as atom:
                 self.label_atoms[name] = self.atom(atom, name)
-                self.labels[name] = self.atom_interval(self.label_atoms[name], pattern.span)
+                self.labels[name] = self.atom_interval(self.label_atoms[name])
             case inner:
                 self.labels[name] = self.visit(inner)
         return self.labels[name]
@@ -281,11 +291,8 @@ class Body:
 
     # -- windows
 
-    def absent_between(
-        self, absent: Pattern, first: Interval, last: Interval, span: Span
-    ) -> Interval:
-        _, opening = first
-        closing, _ = last
+    def absent_between(self, absent: Pattern, opening: Nodes, closing: Nodes, span: Span) -> None:
+        """That nothing lies after all of some nodes and before all of others."""
 
         def place(start: int, end: int) -> list[Constraint]:
             after = [Constraint(node, start, -1, span) for node in opening]
@@ -295,7 +302,6 @@ class Body:
         closes = self.single("earliest", closing, span)
         self.gates.append(closes)
         self.windows.append(Window("absent", absent, place, (closes, opens)))
-        return self.sequence([first, last], span)
 
     def while_window(self, pattern: While) -> None:
         window, span = pattern.window, pattern.span
@@ -320,39 +326,16 @@ class Body:
         self.gates.append(closes)
         self.windows.append(Window("collect", pattern.pattern, place, None, last=pattern.rows))
 
-    def semantic_window(self, pattern: SemanticWindow) -> Interval:
-        span, limit = pattern.span, pattern.limit
-        _, t1 = self.ends(self.visit(pattern.left), span)
-        if pattern.operator in ("notfollows", "notprecedes"):
-            forward = pattern.operator == "notfollows"
-
-            def place(_start: int, end: int) -> list[Constraint]:
-                if forward:
-                    return [Constraint(t1, end, -1, span), Constraint(end, t1, limit, span)]
-                return [Constraint(t1, end, limit, span), Constraint(end, t1, -1, span)]
-
-            judged = self.shifted(t1, limit, span) if forward else t1
-            self.gates.append(judged)
-            self.windows.append(Window("absent", pattern.right, place, None))
-            return self.point(judged)
-        _, t2 = self.ends(self.visit(pattern.right), span)
-        if pattern.operator == "both":
-            self.constraints += [Constraint(t1, t2, limit, span), Constraint(t2, t1, limit, span)]
-            return self.point(self.single("latest", _union(((t1,), (t2,))), span))
-        earlier, later = (t1, t2) if pattern.operator == "follows" else (t2, t1)
-        self.constraints.append(Constraint(earlier, later, -1, span))
-        self.constraints.append(Constraint(later, earlier, limit, span))
-        return self.point(later)
-
     def moments(self, pattern: Moments) -> Interval:
         span = pattern.span
-        shape = shape_of(pattern.operator, len(pattern.parts), pattern.limit)
+        shape = OPERATORS[pattern.operator].shape(len(pattern.parts), pattern.limit)
         times = [self.ends(self.visit(part), span)[1] for part in pattern.parts]
         self.constraints += [
             Constraint(times[later], times[earlier], limit, span)
             for later, earlier, limit in shape.bounds
         ]
-        at = self.shifted(times[shape.at], shape.later, span)
+        last = tuple(dict.fromkeys(times[part] for part in shape.at))
+        at = self.shifted(self.single("latest", last, span), shape.later, span)
         for absent, absence in zip(pattern.absent, shape.absences, strict=True):
             self.gates.append(at)
             place = _ends_within(absence, times, span)

@@ -35,6 +35,7 @@ from thence.logic.ops import (
     Rule,
     Where,
     Within,
+    exprs_of,
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
@@ -58,19 +59,6 @@ def with_causes(program: LogicProgram) -> LogicProgram:
 
 def _asks(rule: Rule) -> bool:
     return any(isinstance(leaf, CausedBy) for expr in exprs_of(rule) for leaf in leaves(expr))
-
-
-def exprs_of(rule: Rule) -> Iterator[Expr]:
-    """The expressions of a rule: those of its head, its events and its conditions."""
-    for term in rule.terms:
-        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-        if value is not None:
-            yield value
-    for part in walk(rule.body):
-        if isinstance(part, Atom):
-            yield from (value for _, value in part.args)
-        elif isinstance(part, Where):
-            yield part.condition
 
 
 @dataclass(slots=True)

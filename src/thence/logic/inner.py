@@ -18,7 +18,7 @@ from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import view_of
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, TimeOf, Var, leaves
+from thence.logic.expr import Attr, CausedBy, TimeOf, Var, leaves
 from thence.logic.moments import TICK
 from thence.logic.ops import (
     Atom,
@@ -35,6 +35,7 @@ from thence.logic.ops import (
     Where,
     While,
     Within,
+    exprs_of,
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
@@ -231,28 +232,14 @@ def _column(read: Read) -> str:
     return f"{read.label}.{read.name if isinstance(read, Attr) else read.which}"
 
 
-def _exprs(node: Rule | Pattern) -> Iterator[Expr]:
-    """The expressions that a rule or a pattern reads."""
-    if isinstance(node, Rule):
-        for term in node.terms:
-            value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-            if value is not None:
-                yield value
-    for part in walk(node.body if isinstance(node, Rule) else node):
-        if isinstance(part, Atom):
-            yield from (value for _, value in part.args)
-        elif isinstance(part, Where):
-            yield part.condition
-
-
 def _reads(node: Rule | Pattern) -> Iterator[Read]:
-    return (leaf for e in _exprs(node) for leaf in leaves(e) if isinstance(leaf, Attr | TimeOf))
+    return (leaf for e in exprs_of(node) for leaf in leaves(e) if isinstance(leaf, Attr | TimeOf))
 
 
 def _variables(pattern: Pattern) -> Iterator[tuple[str, Span]]:
     return (
         (leaf.name, leaf.span)
-        for expr in _exprs(pattern)
+        for expr in exprs_of(pattern)
         for leaf in leaves(expr)
         if isinstance(leaf, Var)
     )
@@ -265,7 +252,7 @@ def _all_variables(pattern: Pattern) -> list[str]:
 
 def _asked(node: Rule | Pattern) -> Iterator[tuple[str, Span]]:
     """The labels that ``caused_by`` asks about."""
-    for leaf in (leaf for expr in _exprs(node) for leaf in leaves(expr)):
+    for leaf in (leaf for expr in exprs_of(node) for leaf in leaves(expr)):
         if isinstance(leaf, CausedBy):
             yield from ((leaf.effect, leaf.span), (leaf.cause, leaf.span))
 

@@ -1,15 +1,22 @@
 """Operators over moments: patterns related by the instants at which they end.
 
-The algebras of SNOOP and COMPOSE give every event one instant, the end of its occurrence here, and
-say of their operators how these instants lie. So each operator is a row of a table: which instants
-come at most how long after which, what must be absent between which, and at which one it occurs.
+The semantic windows and the algebras of SNOOP and COMPOSE give every event one instant, the end of
+its occurrence here, and say of their operators how these instants lie. So each operator is a row of
+one table: what its arguments are, which instants come at most how long after which, what must be
+absent between which, and at which one it occurs. Whoever reads, writes or runs them asks the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
+
+Role = Literal["part", "absent", "collected"]
+"""What an argument is: it must occur, it must be absent, or what there is of it is collected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,92 +36,158 @@ class Stretch:
 class Shape:
     """What an operator asks of the instants of its parts.
 
-    ``bounds`` are (later, earlier, limit): the instant of one part is at most so long after that of
-    another. ``absences`` are where nothing may end, one for each pattern that must be absent;
-    ``collections`` where everything is collected that ends there. The operator
-    occurs at the instant of the part ``at``, or so much ``later``.
+    It occurs at the latest instant of the parts ``at``, or so much ``later``. ``bounds`` are
+    (later, earlier, limit): the instant of one part is at most so long after that of another.
+    ``absences`` are where nothing may end, one for each pattern that must be absent;
+    ``collections`` where everything is collected that ends there.
     """
 
-    bounds: tuple[tuple[int, int, int], ...]
-    absences: tuple[Stretch, ...]
-    at: int
+    at: tuple[int, ...]
+    bounds: tuple[tuple[int, int, int], ...] = ()
+    absences: tuple[Stretch, ...] = ()
     collections: tuple[Stretch, ...] = ()
     later: int = 0
 
 
-def shape_of(operator: str, parts: int, limit: int) -> Shape:
-    """The shape of an operator over so many parts.
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A row of the table: all that is particular to an operator.
 
-    >>> shape_of("prior", 2, 0)
-    Shape(bounds=((0, 1, -1),), absences=(), at=1, collections=(), later=0)
+    ``roles`` are what its arguments are, in the order in which they are written, and ``duration``
+    is the place of the duration among them, if it takes one. ``last`` says of the last of them
+    whether it stands there once, or more often, each time for one more; whether it is any number of
+    alternatives, and every event that comes in where none is given (``among``); or whether it may
+    be left out, and is the one before it again (``same``). ``shape`` is for a number of parts and a
+    duration.
     """
-    return SHAPES[operator](parts, limit)
+
+    roles: tuple[Role, ...]
+    shape: Callable[[int, int], Shape]
+    duration: int | None = None
+    last: Literal["once", "more", "among", "same"] = "once"
+
+    @property
+    def least(self) -> int:
+        """How many arguments it takes at least, the duration not counted."""
+        return len(self.roles) - (self.last in ("among", "same"))
+
+    @property
+    def more(self) -> bool:
+        """Whether it takes any number of arguments from there on."""
+        return self.last in ("more", "among")
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with so many arguments, the duration not counted."""
+        return self.least <= count and (self.more or count <= len(self.roles))
+
+    def divided(self, arguments: Sequence[T]) -> dict[Role, list[T]]:
+        """Arguments by what they are; those beyond the last one are what the last one is.
+
+        >>> OPERATORS["aperiodic*"].divided(["open", "item", "close"])
+        {'part': ['open', 'close'], 'absent': [], 'collected': ['item']}
+        >>> OPERATORS["immediately"].divided(["a", "b", "c", "d"])["absent"]
+        ['c', 'd']
+        """
+        found: dict[Role, list[T]] = {"part": [], "absent": [], "collected": []}
+        for number, argument in enumerate(arguments):
+            found[self.roles[min(number, len(self.roles) - 1)]].append(argument)
+        return found
+
+    def arguments(
+        self, parts: Sequence[T], absent: Sequence[T] = (), collected: Sequence[T] = ()
+    ) -> list[T]:
+        """The arguments of a call, in the order in which they are written.
+
+        >>> OPERATORS["without"].arguments(["first", "last"], ["unwanted"])
+        ['first', 'unwanted', 'last']
+        """
+        given = {"part": iter(parts), "absent": iter(absent), "collected": iter(collected)}
+        ordered = [each for role in self.roles for each in islice(given[role], 1)]
+        return [*ordered, *given[self.roles[-1]]]
 
 
-def _then(parts: int, _: int) -> Shape:
-    return Shape(tuple((a, b, 0) for a, b in pairwise(range(parts))), (), parts - 1)
-
-
-def _prior(parts: int, _: int) -> Shape:
-    return Shape(tuple((a, b, -1) for a, b in pairwise(range(parts))), (), parts - 1)
+def _in_order(apart: int) -> Callable[[int, int], Shape]:
+    """Each so much later than the one before it, at least: at the last."""
+    return lambda parts, _: Shape(
+        (parts - 1,), tuple((a, b, -apart) for a, b in pairwise(range(parts)))
+    )
 
 
 def _simultaneous(parts: int, _: int) -> Shape:
     both = [pair for a, b in pairwise(range(parts)) for pair in ((a, b, 0), (b, a, 0))]
-    return Shape(tuple(both), (), 0)
+    return Shape((0,), tuple(both))
 
 
-def _immediately(_parts: int, _: int) -> Shape:
-    return Shape(((0, 1, -1),), (Stretch(0, 1, 1, -1),), 1)
-
-
-def _other_than(_parts: int, _: int) -> Shape:
-    return Shape((), (Stretch(0, 0, 0, 0),), 0)
-
-
-def _aperiodic(_parts: int, _: int) -> Shape:
-    return Shape(((0, 1, 0),), (Stretch(0, 0, 1, -1),), 1)
-
-
-def _aperiodic_whole(_parts: int, _: int) -> Shape:
-    return Shape(((0, 1, 0),), (), 1, (Stretch(0, 0, 1, 0),))
-
-
-def _without(_parts: int, _: int) -> Shape:
-    return Shape(((0, 1, 0),), (Stretch(0, 0, 1, 0), Stretch(0, 0, 1, -1)), 1)
-
-
-def _after_period(_parts: int, limit: int) -> Shape:
-    return Shape(((0, 1, -limit),), (), 1)
-
-
-def _at_its_end(_parts: int, _: int) -> Shape:
-    # A row of one is a row, and a longer one ends where its last part does.
-    return Shape((), (), 0)
-
-
-def _tick(_parts: int, limit: int) -> Shape:
-    return Shape((), (Stretch(0, 0, 0, limit - 1),), 0, later=limit)
+def _tick(_: int, period: int) -> Shape:
+    return Shape((0,), absences=(Stretch(0, 0, 0, period - 1),), later=period)
 
 
 PERIODIC = "periodic"
-"""SNOOP's P, which is no single shape: each tick follows from the one before."""
+"""SNOOP's P. The shape is that of a tick after an event; each further tick follows from the one
+before."""
 
 TICK = "#tick"
 """One period after an event, or after another tick, if nothing came that ends it."""
 
-SHAPES: Mapping[str, Callable[[int, int], Shape]] = {
-    "then": _then,
-    "prior": _prior,
-    "relative+": _at_its_end,
-    "simultaneous": _simultaneous,
-    "immediately": _immediately,
-    "other_than": _other_than,
-    "aperiodic": _aperiodic,
-    "aperiodic*": _aperiodic_whole,
-    "without": _without,
-    "periodic*": _after_period,
-    TICK: _tick,
+_PERIODIC = Operator(("part", "absent"), _tick, duration=1)
+
+OPERATORS: Mapping[str, Operator] = {
+    # The semantic windows; t1 and t2 are the instants of their arguments.
+    # t1 < t2 <= t1 + d, at t2
+    "follows": Operator(
+        ("part", "part"), lambda _, d: Shape((1,), ((0, 1, -1), (1, 0, d))), duration=2
+    ),
+    # t1 - d <= t2 < t1, at t1
+    "precedes": Operator(
+        ("part", "part"), lambda _, d: Shape((0,), ((1, 0, -1), (0, 1, d))), duration=2
+    ),
+    # no t2 with t1 < t2 <= t1 + d, at t1 + d
+    "notfollows": Operator(
+        ("part", "absent"),
+        lambda _, d: Shape((0,), absences=(Stretch(0, 1, 0, d),), later=d),
+        duration=2,
+    ),
+    # no t2 with t1 - d <= t2 < t1, at t1
+    "notprecedes": Operator(
+        ("part", "absent"),
+        lambda _, d: Shape((0,), absences=(Stretch(0, -d, 0, -1),)),
+        duration=2,
+    ),
+    # |t1 - t2| <= d, at the later one
+    "both": Operator(
+        ("part", "part"), lambda _, d: Shape((0, 1), ((0, 1, d), (1, 0, d))), duration=2
+    ),
+    # SNOOP's sequence, A, A*, P, P* and negation.
+    "then": Operator(("part", "part"), _in_order(0), last="more"),
+    "aperiodic": Operator(
+        ("part", "part", "absent"),
+        lambda *_: Shape((1,), ((0, 1, 0),), (Stretch(0, 0, 1, -1),)),
+    ),
+    "aperiodic*": Operator(
+        ("part", "collected", "part"),
+        lambda *_: Shape((1,), ((0, 1, 0),), collections=(Stretch(0, 0, 1, 0),)),
+    ),
+    PERIODIC: _PERIODIC,
+    TICK: _PERIODIC,
+    "periodic*": Operator(("part", "part"), lambda _, d: Shape((1,), ((0, 1, -d),)), duration=1),
+    "without": Operator(
+        ("part", "absent", "part", "absent"),
+        lambda *_: Shape((1,), ((0, 1, 0),), (Stretch(0, 0, 1, 0), Stretch(0, 0, 1, -1))),
+        last="same",
+    ),
+    # COMPOSE's prior, relative+, conjunction, sequence and negation.
+    "prior": Operator(("part", "part"), _in_order(1), last="more"),
+    # A row of one is a row, and a longer one ends where its last part does.
+    "relative+": Operator(("part",), lambda *_: Shape((0,))),
+    "simultaneous": Operator(("part", "part"), _simultaneous, last="more"),
+    "immediately": Operator(
+        ("part", "part", "absent"),
+        lambda *_: Shape((1,), ((0, 1, -1),), (Stretch(0, 1, 1, -1),)),
+        last="among",
+    ),
+    "other_than": Operator(
+        ("absent", "part"),
+        lambda *_: Shape((0,), absences=(Stretch(0, 0, 0, 0),)),
+        last="among",
+    ),
 }
-"""SNOOP's sequence, A, A*, P* and negation; COMPOSE's prior, relative+, conjunction, sequence and
-negation."""

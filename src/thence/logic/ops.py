@@ -219,30 +219,12 @@ class NoFact(Pattern):
     span: Span = _span()
 
 
-WindowOperator = Literal["follows", "notfollows", "precedes", "notprecedes", "both"]
-
-
-@dataclass(frozen=True, slots=True)
-class SemanticWindow(Pattern):
-    """``follows(p1, p2, d)`` and its kin: point events, ``t`` being the end of an occurrence.
-
-    ``follows``: t1 < t2 <= t1+d, at t2. ``precedes``: t1-d <= t2 < t1, at t1.
-    ``notfollows``: no p2 with t1 < t2 <= t1+d, at t1+d. ``notprecedes``: no p2 with
-    t1-d <= t2 < t1, at t1. ``both``: |t1-t2| <= d, at the later one.
-    """
-
-    operator: WindowOperator
-    left: Pattern
-    right: Pattern
-    limit: int
-    span: Span = _span()
-
-
 @dataclass(frozen=True, slots=True)
 class Moments(Pattern):
-    """``aperiodic(a, b, c)`` and its kin: a point event, where the instants at which its parts end
-    lie as the operator says (``moments.py``) and nothing of ``absent`` ends in between. What ends
-    there of ``collected`` can be read by the head's aggregates; there may be none.
+    """``follows(a, b, d)``, ``aperiodic(a, b, c)`` and their kin: a point event, where the instants
+    at which its parts end lie as the operator says (``moments.py``) and nothing of ``absent`` ends
+    where it says that nothing may. What it collects can be read by the head's aggregates; there may
+    be none.
     """
 
     operator: str
@@ -348,7 +330,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
     match pattern:
         case Seq(parts) | And(parts) | Or(parts) | AnyOne(parts):
             return parts
-        case Par(left, right) | Allen(_, left, right) | SemanticWindow(_, left, right, _):
+        case Par(left, right) | Allen(_, left, right):
             return (left, right)
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
             return (inner,)
@@ -372,3 +354,17 @@ def walk(pattern: Pattern) -> Iterator[Pattern]:
         node = stack.pop()
         yield node
         stack.extend(reversed(children(node)))
+
+
+def exprs_of(node: Rule | Pattern) -> Iterator[Expr]:
+    """The expressions of a rule or a pattern: those of the head, of its events and conditions."""
+    if isinstance(node, Rule):
+        for term in node.terms:
+            value = term.value.arg if isinstance(term.value, Aggregate) else term.value
+            if value is not None:
+                yield value
+    for part in walk(node.body if isinstance(node, Rule) else node):
+        if isinstance(part, Atom):
+            yield from (value for _, value in part.args)
+        elif isinstance(part, Where):
+            yield part.condition

@@ -16,7 +16,6 @@ from thence.logic.ops import (
     Pattern,
     Repeat,
     Rule,
-    SemanticWindow,
     Using,
     Where,
     While,
@@ -121,8 +120,6 @@ def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
                 stack += [last, first]
             case While() | Repeat() | NoFact():
                 pass
-            case SemanticWindow(("notfollows" | "notprecedes"), left):
-                stack.append(left)
             case Moments(_, parts):
                 stack.extend(reversed(parts))
             case _:

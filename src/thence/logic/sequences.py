@@ -12,7 +12,7 @@ from thence.logic.changes import changed
 from thence.logic.conjunct import Column, NodeTime
 from thence.logic.expr import Attr, Call, Const, Expr, Var, leaves
 from thence.logic.ops import Atom, Label, Pattern, Repeat, Seq, Until, Where, Within
-from thence.logic.pieces import Interval, Repeated, Window
+from thence.logic.pieces import Interval, Repeated
 from thence.logic.repetition import Element, element_of
 from thence.logic.scope import positive_variables
 from thence.model.source import Span
@@ -43,7 +43,7 @@ def in_sequence(body: Body, parts: Sequence[Pattern], span: Span) -> list[Interv
         after = parts[place + 1] if place + 1 < len(parts) else None
         first = before is None or isinstance(before, Repeat) or body.rule.policy.strict
         last = after is None or isinstance(after, Repeat) or body.rule.policy.strict
-        if not first and not last and _binds(body, part, parts):
+        if not first and not last and _binds(body, part):
             first = True
         if first or last:
             found[place] = anchored(body, part, first, last, leading=before is None)
@@ -72,17 +72,9 @@ def in_sequence(body: Body, parts: Sequence[Pattern], span: Span) -> list[Interv
 def closed_by(body: Body, pattern: Until) -> list[Interval]:
     """``p until c``: a sequence, and nothing else like its last part since it began."""
     intervals = in_sequence(body, [pattern.pattern, pattern.closing], pattern.span)
-    opening, closing = intervals[0][0], intervals[-1][0]
-
-    def place(start: int, end: int) -> list[Constraint]:
-        after = [Constraint(node, start, -1, pattern.span) for node in opening]
-        return after + [Constraint(end, node, -1, pattern.span) for node in closing]
-
-    closes = body.single("earliest", closing, pattern.span)
-    opens = body.single("earliest", opening, pattern.span)
-    body.gates.append(closes)
+    opens = body.single("earliest", intervals[0][0], pattern.span)
     another = renamed(pattern.closing, body.joining)
-    body.windows.append(Window("absent", another, place, (closes, opens)))
+    body.absent_between(another, (opens,), intervals[-1][0], pattern.span)
     return intervals
 
 
@@ -129,7 +121,7 @@ def _is_shared(argument: Expr, body: Body) -> bool:
     return isinstance(argument, Var) and argument.name in body.shared
 
 
-def _binds(body: Body, repeat: Repeat, parts: Sequence[Pattern]) -> bool:
+def _binds(body: Body, repeat: Repeat) -> bool:
     """Whether a repetition is what binds a variable of the match."""
     element = _element(body, repeat)
     own = {arg.name for _, arg in element.atom.args if isinstance(arg, Var)} & body.shared
@@ -181,17 +173,9 @@ def _nothing_between(
     """That no other event of the kind of either of two neighbours lies between them."""
     _, opening = one[1]
     closing, _ = other[1]
-
-    def place(start: int, end: int) -> list[Constraint]:
-        after = [Constraint(node, start, -1, span) for node in opening]
-        return after + [Constraint(end, node, -1, span) for node in closing]
-
-    opens = body.single("latest", opening, span)
-    closes = body.single("earliest", closing, span)
     for kind in dict.fromkeys(kind_of(part, body) for part, _ in (one, other)):
         if kind is not None:
-            body.gates.append(closes)
-            body.windows.append(Window("absent", kind, place, (closes, opens)))
+            body.absent_between(kind, opening, closing, span)
 
 
 def renamed(pattern: Pattern, kept: frozenset[str]) -> Pattern:

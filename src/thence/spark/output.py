@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from thence.engine.lineage import LINEAGE, readable
+from thence.engine.lineage import readable
 from thence.engine.match import as_timestamps
+from thence.engine.rows import LINEAGE
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.schema import EventSchema

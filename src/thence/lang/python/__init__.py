@@ -1,60 +1,33 @@
 """Programs as Python objects: events, patterns and definitions, with operators and methods.
 
-Everything that the rule language says can be said here, and gives the same program.
+Everything that the rule language says can be said here, and gives the same program. What is
+imported under its own name is public as an attribute of ``thence``.
 """
 
 from __future__ import annotations
 
-from thence.lang.python import fn, moments
-from thence.lang.python.events import Derived, Event, Table, derived, event, table
-from thence.lang.python.functions import (
-    Absence,
-    Collection,
-    absent,
-    all_of,
-    any_of,
-    anyone,
-    at,
-    both,
-    collect,
-    follows,
-    notfollows,
-    notprecedes,
-    precedes,
-    sequence,
-    ticks,
-)
-from thence.lang.python.patterns import Definition, Pattern
-from thence.lang.python.values import Aggregated, Attribute, Value, var
-
-__all__ = [
-    "Absence",
-    "Aggregated",
-    "Attribute",
-    "Collection",
-    "Definition",
-    "Derived",
-    "Event",
-    "Pattern",
-    "Table",
-    "Value",
-    "absent",
-    "all_of",
-    "any_of",
-    "anyone",
-    "at",
-    "both",
-    "collect",
-    "derived",
-    "event",
-    "fn",
-    "follows",
-    "moments",
-    "notfollows",
-    "notprecedes",
-    "precedes",
-    "sequence",
-    "table",
-    "ticks",
-    "var",
-]
+from thence.lang.python import fn as fn
+from thence.lang.python import moments as moments
+from thence.lang.python.events import Event as Event
+from thence.lang.python.events import Table as Table
+from thence.lang.python.events import derived as derived
+from thence.lang.python.events import event as event
+from thence.lang.python.events import table as table
+from thence.lang.python.functions import absent as absent
+from thence.lang.python.functions import all_of as all_of
+from thence.lang.python.functions import any_of as any_of
+from thence.lang.python.functions import anyone as anyone
+from thence.lang.python.functions import at as at
+from thence.lang.python.functions import both as both
+from thence.lang.python.functions import collect as collect
+from thence.lang.python.functions import follows as follows
+from thence.lang.python.functions import notfollows as notfollows
+from thence.lang.python.functions import notprecedes as notprecedes
+from thence.lang.python.functions import precedes as precedes
+from thence.lang.python.functions import sequence as sequence
+from thence.lang.python.functions import ticks as ticks
+from thence.lang.python.patterns import Definition as Definition
+from thence.lang.python.patterns import Pattern as Pattern
+from thence.lang.python.values import Attribute as Attribute
+from thence.lang.python.values import Value as Value
+from thence.lang.python.values import var as var

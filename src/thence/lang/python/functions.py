@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal
 
+from thence.lang.python.moments import over_moments
 from thence.lang.python.patterns import (
     Between,
     Inside,
@@ -15,13 +16,11 @@ from thence.lang.python.patterns import (
     Pattern,
     Ticking,
     Whichever,
-    Window,
     core,
     pattern_of,
 )
 from thence.lang.python.values import micros, moment
 from thence.lang.words import MOST_TICKS
-from thence.logic.ops import WindowOperator
 from thence.model.errors import BuildError
 
 
@@ -107,27 +106,27 @@ def at(time: str | date) -> Pattern:
 
 def follows(first: Pattern, second: Pattern, duration: Any) -> Pattern:
     """``second`` ends after ``first`` does, at most so long after: at the end of ``second``."""
-    return _window("follows", first, second, duration)
+    return over_moments("follows", [first, second], duration)
 
 
 def notfollows(first: Pattern, second: Pattern, duration: Any) -> Pattern:
     """No ``second`` ends so soon after ``first`` does: at the end of that time."""
-    return _window("notfollows", first, second, duration)
+    return over_moments("notfollows", [first, second], duration)
 
 
 def precedes(first: Pattern, second: Pattern, duration: Any) -> Pattern:
     """``second`` ends before ``first`` does, at most so long before: at the end of ``first``."""
-    return _window("precedes", first, second, duration)
+    return over_moments("precedes", [first, second], duration)
 
 
 def notprecedes(first: Pattern, second: Pattern, duration: Any) -> Pattern:
     """No ``second`` ends so shortly before ``first`` does: at the end of ``first``."""
-    return _window("notprecedes", first, second, duration)
+    return over_moments("notprecedes", [first, second], duration)
 
 
 def both(first: Pattern, second: Pattern, duration: Any) -> Pattern:
     """Both end at most so long apart, in either order: at the later end."""
-    return _window("both", first, second, duration)
+    return over_moments("both", [first, second], duration)
 
 
 def anyone(*patterns: Pattern) -> Pattern:
@@ -154,8 +153,3 @@ def _some_time(duration: Any, place: str) -> int:
     if found <= 0:
         raise BuildError(f"the duration of {place} must be more than nothing, not {duration!r}")
     return found
-
-
-def _window(operator: WindowOperator, first: Pattern, second: Pattern, duration: Any) -> Pattern:
-    left, right = pattern_of(first, operator), pattern_of(second, operator)
-    return Window(operator, left, right, micros(duration, operator))

@@ -34,7 +34,6 @@ from thence.lang.python.patterns import (
     Ticking,
     Timed,
     Whichever,
-    Window,
     core,
 )
 from thence.lang.python.values import (
@@ -51,8 +50,10 @@ from thence.lang.python.walk import inner_patterns, tag_of
 from thence.lang.report import Report
 from thence.lang.syntax import MAX_DEPTH, PolicyWord
 from thence.lang.timers import timer
+from thence.lang.words import MOST_PATTERNS
 from thence.logic import expr as e
 from thence.logic import ops
+from thence.logic.moments import OPERATORS
 from thence.logic.policy import Policy
 from thence.logic.repetition import settled
 from thence.model.errors import BuildError
@@ -193,6 +194,7 @@ class _Lowering:
         self._definition = definition
         self._survey = _Survey(definition)
         self._labels = _labels(self._survey)
+        self._made = 0
 
     # -- patterns
 
@@ -201,6 +203,13 @@ class _Lowering:
     ) -> ops.Pattern:
         if depth > MAX_DEPTH:
             raise self._too_deep()
+        self._made += 1
+        if self._made > MOST_PATTERNS:
+            raise BuildError(
+                f"with everything written out, the definition of '{self._definition.name}' has "
+                f"more than {MOST_PATTERNS:,} parts: select its inner parts first, and use their "
+                f"results ({self._definition.place})"
+            )
         depth += 1
         match pattern:
             case Inside():
@@ -259,17 +268,13 @@ class _Lowering:
                 return ops.At(time)
             case Timed(name, of, length):
                 return timer(name, self._label(of), length)
-            case Window(operator, left, right, limit):
-                about = lower(left)
-                inside = set(placed) if operator in ("notfollows", "notprecedes") else placed
-                return ops.SemanticWindow(operator, about, lower(right, inside), limit)
             case Moment(operator, parts, absent, limit):
                 before = set(placed)
                 asserted = tuple(map(lower, parts))
                 unwanted = [lower(each, set(placed)) for each in absent]
-                if operator == "without" and len(absent) == 1:
+                if len(absent) < OPERATORS[operator].roles.count("absent"):
                     # What comes last is the first of its kind: no other one came before.
-                    unwanted.append(lower(parts[1], before))
+                    unwanted.append(lower(parts[-1], before))
                 collected = tuple([lower(each, set(placed)) for each in pattern.collected])
                 return ops.Moments(operator, asserted, tuple(unwanted), limit, collected=collected)
             case Judged(inner):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 from thence.lang.python.patterns import Joined, Moment, Pattern, Whichever, pattern_of
 from thence.lang.python.values import micros
+from thence.logic.moments import OPERATORS
 from thence.model.errors import BuildError
 
 __all__ = [
@@ -26,14 +28,29 @@ __all__ = [
 ]
 
 
+def over_moments(
+    operator: str, patterns: Sequence[Pattern], duration: Any = None, name: str | None = None
+) -> Pattern:
+    """An operator of the rule language over patterns, which has another name here if its own is no
+    name in Python."""
+    row, called = OPERATORS[operator], name or operator
+    arguments = [pattern_of(each, called) for each in patterns]
+    if row.last == "among":
+        arguments[row.least :] = [_choice(called, arguments[row.least :])]
+    given = row.divided(arguments)
+    limit = 0 if row.duration is None else micros(duration, called)
+    parts, absent = tuple(given["part"]), tuple(given["absent"])
+    return Moment(operator, parts, absent, limit, tuple(given["collected"]))
+
+
 def then(*patterns: Pattern) -> Pattern:
     """Each ends no earlier than the one before it: at the end of the last."""
-    return Moment("then", _several("then", patterns))
+    return over_moments("then", _several("then", patterns))
 
 
 def prior(*patterns: Pattern) -> Pattern:
     """Each ends after the one before it has: at the end of the last."""
-    return Moment("prior", _several("prior", patterns))
+    return over_moments("prior", _several("prior", patterns))
 
 
 def relative(*patterns: Pattern) -> Pattern:
@@ -43,12 +60,12 @@ def relative(*patterns: Pattern) -> Pattern:
 
 def relative_plus(pattern: Pattern) -> Pattern:
     """The last of a row of ``pattern``, each after the one before it, of whatever length."""
-    return Moment("relative+", (pattern_of(pattern, "relative_plus"),))
+    return over_moments("relative+", [pattern], name="relative_plus")
 
 
 def simultaneous(*patterns: Pattern) -> Pattern:
     """All end at one instant, and this occurs there."""
-    return Moment("simultaneous", _several("simultaneous", patterns))
+    return over_moments("simultaneous", _several("simultaneous", patterns))
 
 
 def some_of(number: int, *patterns: Pattern) -> Pattern:
@@ -63,27 +80,23 @@ def some_of(number: int, *patterns: Pattern) -> Pattern:
 
 def immediately(first: Pattern, second: Pattern, *between: Pattern) -> Pattern:
     """``second`` ends after ``first``, and nothing of ``between`` ends in between."""
-    parts = pattern_of(first, "immediately"), pattern_of(second, "immediately")
-    return Moment("immediately", parts, (_among("immediately", between),))
+    return over_moments("immediately", [first, second, *between])
 
 
 def other_than(pattern: Pattern, *among: Pattern) -> Pattern:
     """Whichever of ``among`` occurs, unless ``pattern`` ends at that very instant."""
-    unwanted = pattern_of(pattern, "other_than")
-    return Moment("other_than", (_among("other_than", among),), (unwanted,))
+    return over_moments("other_than", [pattern, *among])
 
 
 def aperiodic(opening: Pattern, pattern: Pattern, closing: Pattern) -> Pattern:
     """Every ``pattern`` from an ``opening`` on, until a ``closing`` comes."""
-    parts = pattern_of(opening, "aperiodic"), pattern_of(pattern, "aperiodic")
-    return Moment("aperiodic", parts, (pattern_of(closing, "aperiodic"),))
+    return over_moments("aperiodic", [opening, pattern, closing])
 
 
 def accumulated(opening: Pattern, pattern: Pattern, closing: Pattern) -> Pattern:
     """Every ``closing`` from an ``opening`` on, over all ``pattern`` from the one to the other,
     which aggregates can read; in text, ``aperiodic*``."""
-    parts = pattern_of(opening, "accumulated"), pattern_of(closing, "accumulated")
-    return Moment("aperiodic*", parts, collected=(pattern_of(pattern, "accumulated"),))
+    return over_moments("aperiodic*", [opening, pattern, closing], name="accumulated")
 
 
 def without(
@@ -93,21 +106,18 @@ def without(
 
     With ``earlier``, every ``last`` before which no ``earlier`` has come.
     """
-    parts = pattern_of(first, "without"), pattern_of(last, "without")
-    absent = (unwanted,) if earlier is None else (unwanted, earlier)
-    return Moment("without", parts, tuple(pattern_of(each, "without") for each in absent))
+    own = [] if earlier is None else [earlier]
+    return over_moments("without", [first, unwanted, last, *own])
 
 
 def not_before(first: Pattern, duration: Any, second: Pattern) -> Pattern:
     """``second`` ends at least so long after ``first``; in text, ``periodic*``."""
-    parts = pattern_of(first, "not_before"), pattern_of(second, "not_before")
-    return Moment("periodic*", parts, (), micros(duration, "not_before"))
+    return over_moments("periodic*", [first, second], duration, "not_before")
 
 
 def periodic(opening: Pattern, duration: Any, closing: Pattern) -> Pattern:
     """Again and again, so long after ``opening`` and after each time, until a ``closing`` comes."""
-    first, last = pattern_of(opening, "periodic"), pattern_of(closing, "periodic")
-    return Moment("periodic", (first,), (last,), micros(duration, "periodic"))
+    return over_moments("periodic", [opening, closing], duration)
 
 
 def _several(operator: str, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...]:
@@ -116,8 +126,7 @@ def _several(operator: str, patterns: tuple[Pattern, ...]) -> tuple[Pattern, ...
     return tuple(pattern_of(each, operator) for each in patterns)
 
 
-def _among(operator: str, patterns: tuple[Pattern, ...]) -> Pattern:
-    parts = tuple(pattern_of(each, operator) for each in patterns)
+def _choice(operator: str, parts: Sequence[Pattern]) -> Pattern:
     if not parts:
         raise BuildError(f"{operator} needs to know among which events: {operator}(…, Tick())")
-    return parts[0] if len(parts) == 1 else Joined("or", parts)
+    return parts[0] if len(parts) == 1 else Joined("or", tuple(parts))

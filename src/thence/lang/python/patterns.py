@@ -26,7 +26,7 @@ from thence.lang.python.values import (
     shown_value,
     value_of,
 )
-from thence.logic.ops import AllenRelation, WindowOperator
+from thence.logic.ops import AllenRelation
 from thence.model.errors import BuildError, UnknownAttributeError
 
 Row = Literal["seq", "and", "or"]
@@ -254,16 +254,6 @@ class Timed(Tagged):
     timer: str
     of: Pattern
     length: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Window(Tagged):
-    """A semantic window over two patterns."""
-
-    operator: WindowOperator
-    left: Pattern
-    right: Pattern
-    limit: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,6 @@ from thence.lang.python.patterns import (
     Tagged,
     Ticking,
     Whichever,
-    Window,
 )
 
 
@@ -40,7 +39,7 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield from parts
         case Moment(parts=parts, absent=unwanted, collected=collected):
             yield from (*parts, *unwanted, *collected)
-        case Related(left=left, right=right) | Window(left=left, right=right):
+        case Related(left=left, right=right):
             yield from (left, right)
         case Between(absent=absent, first=first, last=last):
             yield from (first, last, absent)

@@ -16,14 +16,13 @@ from thence.lang.sql.events import Node, Place, certain, occurring, walk
 from thence.lang.sql.moments import POINTS
 from thence.lang.sql.names import Alias
 from thence.lang.sql.refusal import Refused
+from thence.logic.moments import OPERATORS, Shape
 from thence.model.source import Span
 
 _Point = tuple[object, str]
 """The start or the end of a node or, by its name, of an alias."""
 
 _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
-    "follows": ((0, "e", 1, "e"),),
-    "precedes": ((1, "e", 0, "e"),),
     "before": ((0, "e", 1, "s"),),
     "after": ((1, "e", 0, "s"),),
     "during": ((1, "s", 0, "s"), (0, "e", 1, "e")),
@@ -36,15 +35,8 @@ _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
     "overlapped_by": ((1, "s", 0, "s"), (1, "e", 0, "e")),
     "between": ((0, "e", 1, "s"),),
     "until": ((0, "e", 1, "s"),),
-    "immediately": ((0, "e", 1, "e"),),
 }
 """What lies strictly before what: (part, its start or end, part, its start or end)."""
-
-_LATEST = {"follows": 1, "precedes": 0, "notprecedes": 0} | dict.fromkeys(POINTS - {"periodic"}, -1)
-"""The part at whose end an operator occurs, where that is always the same."""
-
-_POINTS = POINTS | {"follows", "precedes", "both", "notfollows", "notprecedes"}
-"""Operators that occur at a point, the end of a part or some time after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,15 +214,18 @@ class _Graph:
             self.add(part)
         for earlier, which, later, other in _BEFORE.get(kind, ()):
             self.before((node.parts[earlier], which), (node.parts[later], other), strict=True)
-        if kind in ("seq", "relative", "prior") or (kind == "periodic*" and node.limit > 0):
-            side = "s" if kind in ("seq", "relative") else "e"
+        if kind in ("seq", "relative"):
             for first, second in pairwise(parts):
-                self.before((first, "e"), (second, side), strict=True)
+                self.before((first, "e"), (second, "s"), strict=True)
         self.span(node, parts)
+        if kind in OPERATORS:
+            self.moments(node, OPERATORS[kind].shape(len(parts), node.limit))
         for inner in (*node.absent, *node.collected):
             if inner in self.assumed:
                 self.add(inner)
-                self.absence(node, inner)
+                if kind == "between":
+                    self.before((parts[0], "e"), (inner, "s"), strict=True)
+                    self.before((inner, "e"), (parts[1], "s"), strict=True)
 
     def branch(self, node: Node) -> tuple[Node, ...]:
         """The alternative that must be the one: all of what is asked about is in it, or one of the
@@ -249,8 +244,6 @@ class _Graph:
     def span(self, node: Node, parts: tuple[Node, ...]) -> None:
         """Where a node occurs, as far as its parts say."""
         kind = node.kind
-        if kind in _LATEST and parts:
-            self.same((node, "e"), (node.parts[_LATEST[kind]], "e"))
         for part in parts:
             self.before((part, "e"), (node, "e"))
             if kind == "anyone":
@@ -258,35 +251,34 @@ class _Graph:
             elif kind in ("or", "within"):
                 self.same((part, "s"), (node, "s"))
                 self.same((part, "e"), (node, "e"))
-            elif kind not in _POINTS:
+            elif kind not in POINTS:
                 self.before((node, "s"), (part, "s"))
-        if kind in _POINTS or kind == "anyone":
+        if kind in POINTS or kind == "anyone":
             self.same((node, "s"), (node, "e"))
         if kind in ("seq", "between", "until"):
             self.same((node, "s"), (parts[0], "s"))
+        if kind in ("seq", "between", "until", "relative"):
             self.same((node, "e"), (parts[-1], "e"))
 
-    def absence(self, node: Node, absent: Node) -> None:
-        """Where an absent event would have to lie, or a collected one does."""
-        if node.kind == "other_than":
-            self.same((absent, "e"), (node, "e"))
-            return
-        first = node.parts[0]
-        if node.kind in POINTS:
-            self.before((first, "e"), (absent, "e"), strict=node.kind == "immediately")
-            if node.kind == "periodic":
-                self.before((absent, "e"), (node, "e"), strict=True)
-                return
-            ends_last = node.kind == "aperiodic*" or (
-                node.kind == "without" and absent is node.absent[0]
-            )
-            self.before((absent, "e"), (node.parts[1], "e"), strict=not ends_last)
-            return
-        if node.kind == "notprecedes":
-            self.before((absent, "e"), (first, "e"), strict=True)
-            return
-        if node.kind == "notfollows":
-            self.before((first, "e"), (absent, "e"), strict=True)
-            return
-        self.before((first, "e"), (absent, "s"), strict=True)
-        self.before((absent, "e"), (node.parts[1], "s"), strict=True)
+    def moments(self, node: Node, shape: Shape) -> None:
+        """What an operator over moments says of the ends of its parts, and of what is absent or
+        collected."""
+        ends: list[_Point] = [(part, "e") for part in node.parts or (node,)]
+        for later, earlier, limit in shape.bounds:
+            if limit <= 0:
+                self.before(ends[later], ends[earlier], strict=limit < 0)
+        if len(shape.at) == 1 and shape.later == 0:
+            self.same((node, "e"), ends[shape.at[0]])
+        # The last absence is that of all alternatives.
+        absences = [*shape.absences, *shape.absences[-1:] * len(node.absent)]
+        placed = [
+            *zip(node.absent, absences, strict=False),
+            *zip(node.collected, shape.collections, strict=True),
+        ]
+        for inner, stretch in placed:
+            if inner not in self.assumed:
+                continue
+            if stretch.first >= 0:
+                self.before(ends[stretch.since], (inner, "e"), strict=stretch.first > 0)
+            if stretch.until in shape.at and stretch.last <= shape.later:
+                self.before((inner, "e"), (node, "e"), strict=stretch.last < shape.later)

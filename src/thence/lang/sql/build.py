@@ -19,7 +19,7 @@ from thence.lang.tokens import (
     token_span,
     unquoted,
 )
-from thence.lang.words import MOMENT_OPERATORS, MOST_TICKS
+from thence.lang.words import MOST_TICKS
 from thence.model.source import Span
 from thence.model.types import NULL
 
@@ -288,12 +288,6 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in MOMENT_OPERATORS - moments.FORMS.keys():
-            raise SyntaxProblem(
-                token_span(name),
-                f"{name.upper()} is not part of event SQL in this version",
-                "use it in a rule: a program may have both",
-            )
         span = Span(start_of(name), end_of(parts[-1]))
         limit = _number_or_limit(name, args, span)
         depth = _depth(_without_limits(args), span)

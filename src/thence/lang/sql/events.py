@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from thence.lang import syntax as s
-from thence.lang.problem import too_deep
+from thence.lang.problem import too_deep, too_many
 from thence.lang.report import did_you_mean
 from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.names import Names
 from thence.lang.sql.refusal import Refused
-from thence.lang.words import ALLEN, WINDOW_OPERATORS
+from thence.lang.words import ALLEN, CALLS, MOMENT_OPERATORS, MOST_PATTERNS, WINDOW_OPERATORS
 from thence.model.source import Span
 
 _OF_TWO = ALLEN | {"par", "until"}
 _ROWS = frozenset({"seq", "and", "or", "anyone"})
-_NEGATED = frozenset({"notfollows", "notprecedes"})
-OPERATORS = WINDOW_OPERATORS | _OF_TWO | _ROWS | {"between"} | frozenset(moments.FORMS)
+_NEGATED = frozenset(name for name in WINDOW_OPERATORS if "absent" in CALLS[name].roles)
+OPERATORS = _OF_TWO | _ROWS | {"between", "any"} | moments.POINTS
 """What can be called in an EVENT clause."""
 
 
@@ -114,9 +114,11 @@ class _Reader:
         self.names = names
         self.windows: list[Node] = []
         self.copies: list[Mapping[str, str]] = []
+        self.made = 0
 
     def node(self, node: q.Happening) -> Node:
         span = Span(node.start, node.end)
+        self.count(1, span)
         match node:
             case s.Name():
                 alias = self.names.alias(node)
@@ -143,11 +145,17 @@ class _Reader:
             case q.Operation():
                 return self.operation(node, span)
 
+    def count(self, nodes: int, span: Span) -> None:
+        """Refuse what stands for too many nodes, with all choices and copies written out."""
+        self.made += nodes
+        if self.made > MOST_PATTERNS:
+            raise too_many(span)
+
     def operation(self, node: q.Operation, span: Span) -> Node:
         name = node.name
         if name not in OPERATORS:
             raise self.unknown(node)
-        if name in moments.FORMS:
+        if name in MOMENT_OPERATORS - WINDOW_OPERATORS:
             return self.moments(node, span)
         self.check_arguments(node, span)
         if name == "seq":
@@ -174,11 +182,11 @@ class _Reader:
     def moments(self, node: q.Operation, span: Span) -> Node:
         """An operator over moments, such as ``APERIODIC(a, b, c)``."""
         name = node.name
-        moments.check(node, span)
         if name == "any":
             # Each choice is read anew: what is said of its parts is said of each choice.
             rows = [_row("and", [*map(self.node, c)], span) for c in moments.choices(node)]
             return operator("anyone", rows, span)
+        moments.check(node, span)
         parts, absent, collected = moments.divided(name, [*map(self.node, node.parts)])
         if name == "without":
             absent += (self.earlier(parts[1]),)
@@ -267,6 +275,7 @@ class _Reader:
         mark = f"′{len(self.copies) + 1}" if self.copies else "′"
         names = {alias: alias + mark for alias in aliases(closing)}
         self.copies.append(names)
+        self.count(sum(1 for _ in walk(closing)), closing.span)
         return _renamed(closing, names)
 
 

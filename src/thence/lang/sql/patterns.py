@@ -10,7 +10,6 @@ from thence.lang.sql import moments
 from thence.lang.sql.events import Node
 from thence.lang.sql.names import Alias
 from thence.model.source import Span
-from thence.model.types import DURATION
 
 Columns: TypeAlias = Sequence[tuple[str, s.Name]]
 """Columns of an event, each with the variable that it is."""
@@ -59,9 +58,6 @@ class Writer:
             return s.Between(inner, first, last, start, end, max(depth, inner.depth + 1))
         if kind == "anyone":
             return s.Apply(kind, parts, start, start, end, depth)
-        if kind in ("follows", "precedes", "both", "notfollows", "notprecedes"):
-            limit = s.Literal_(node.limit, DURATION, start, end)
-            return s.Apply(kind, (*parts, *absent, limit), start, start, end, depth)
         if kind in moments.POINTS:
             args = moments.arguments(kind, parts, absent, collected, node.limit, node.span)
             return s.Apply(kind, args, start, start, end, depth)

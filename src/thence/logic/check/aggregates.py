@@ -148,8 +148,8 @@ def _reads_collected(aggregate: Aggregate, view: RuleView) -> bool:
     """Whether an aggregate is over what a rule collects, and not over the events of its matches."""
     if aggregate.arg is None:
         return bool(view.collects)
-    inner = [leaf for leaf in leaves(aggregate.arg) if not _seen(leaf, view.root)]
-    return any(_seen(leaf, scope) for leaf in inner for _, scope in view.collects)
+    inner = [leaf for leaf in leaves(aggregate.arg) if not view.root.sees(leaf)]
+    return any(scope.sees(leaf) for leaf in inner for _, scope in view.collects)
 
 
 def _check_merging(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
@@ -189,9 +189,9 @@ def _places(arg: Expr, view: RuleView) -> Sequence[int]:
     """The collects that an aggregate's argument may be over, by number."""
     inner: set[int] = set()
     for leaf in leaves(arg):
-        if _seen(leaf, view.root):
+        if view.root.sees(leaf):
             continue
-        inner.update(i for i, (_, scope) in enumerate(view.collects) if _seen(leaf, scope))
+        inner.update(i for i, (_, scope) in enumerate(view.collects) if scope.sees(leaf))
     if inner:
         return sorted(inner)
     if len(view.collects) == 1:
@@ -209,12 +209,3 @@ def _mentioned(scope: Scope, view: RuleView) -> set[str]:
         if any(around is scope for around in each.path())
         for name in each.variables
     }
-
-
-def _seen(leaf: Expr, scope: Scope) -> bool:
-    match leaf:
-        case Var(name):
-            return scope.sees_variable(name)
-        case Attr(label) | TimeOf(label):
-            return scope.sees_label(label)
-    return True

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
 from thence.logic.conjunct import is_inner
-from thence.logic.expr import Aggregate, CausedBy, Expr, TimeOf, leaves
+from thence.logic.expr import CausedBy, Expr, TimeOf, leaves
 from thence.logic.ops import (
     Allen,
     And,
@@ -22,7 +20,6 @@ from thence.logic.ops import (
     Pattern,
     Ref,
     Repeat,
-    SemanticWindow,
     Seq,
     Ticks,
     Timer,
@@ -31,6 +28,7 @@ from thence.logic.ops import (
     While,
     Within,
     children,
+    exprs_of,
     walk,
 )
 from thence.logic.repetition import element_of
@@ -59,7 +57,7 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
     for part in walk(view.rule.body):
         _check_operands(part, facts, problems)
         _check_label(part, facts, problems)
-    for expr in _expressions(view):
+    for expr in exprs_of(view.rule):
         for leaf in leaves(expr):
             _check_leaf(leaf, facts, problems)
     for label, _ in view.rule.policy.labels:
@@ -188,8 +186,6 @@ def _word(part: Pattern) -> str | None:
             return f"{'over' if part.over else 'while'} … {mode}"
         case Not():
             return "not(…).[…]"
-        case SemanticWindow(operator):
-            return operator
         case Moments(operator):
             return operator
         case AnyOne():
@@ -217,16 +213,6 @@ def _check_label(part: Pattern, facts: _Facts, problems: Problems) -> None:
             "relative to it",
             "label an event instead",
         )
-
-
-def _expressions(view: RuleView) -> Iterator[Expr]:
-    """Everything that a rule computes."""
-    yield from (condition for condition, _ in view.conditions)
-    yield from (argument for atom, _ in view.atoms for _, argument in atom.args)
-    for term in view.rule.terms:
-        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-        if value is not None:
-            yield value
 
 
 def _span(pattern: Pattern) -> Span:

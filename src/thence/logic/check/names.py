@@ -17,6 +17,7 @@ from thence.logic.expr import (
     leaves,
     read_by,
 )
+from thence.logic.ops import exprs_of
 from thence.model.source import Span
 
 
@@ -142,17 +143,11 @@ def _shared(name: str, one: Scope, two: Scope) -> bool:
 def _warn_of_single_uses(view: RuleView, problems: Problems) -> None:
     bound: dict[str, Span] = {}
     uses: Counter[str] = Counter()
-    exprs: list[Expr] = [condition for condition, _ in view.conditions]
-    for term in view.rule.terms:
-        value = term.value.arg if isinstance(term.value, Aggregate) else term.value
-        if value is not None:
-            exprs.append(value)
     for atom, _ in view.atoms:
         for _, argument in atom.args:
-            exprs.append(argument)
             if isinstance(argument, Var):
                 bound.setdefault(argument.name, argument.span)
-    for expr in exprs:
+    for expr in exprs_of(view.rule):
         uses.update(leaf.name for leaf in read_by(expr) if isinstance(leaf, Var))
     for name, span in bound.items():
         if uses[name] == 1 and not name.startswith("_"):

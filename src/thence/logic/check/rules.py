@@ -103,7 +103,7 @@ def _check_atoms(view: RuleView, types: RuleTypes, problems: Problems) -> None:
             if wanted is None:
                 continue
             if isinstance(argument, Var):
-                _check_variable(argument, attribute, atom, wanted, types, seen, problems)
+                _check_variable(argument, atom, wanted, types, seen, problems)
             elif isinstance(argument, Const):
                 _check_literal(argument, attribute, atom, wanted, problems)
             else:
@@ -112,7 +112,6 @@ def _check_atoms(view: RuleView, types: RuleTypes, problems: Problems) -> None:
 
 def _check_variable(
     variable: Var,
-    attribute: str,
     atom: Atom,
     found: Type,
     types: RuleTypes,

@@ -28,7 +28,6 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
-    SemanticWindow,
     Timer,
     Using,
     Where,
@@ -98,6 +97,15 @@ class Scope:
             for scope in self.path()
         )
 
+    def sees(self, leaf: Expr) -> bool:
+        """Whether what an expression reads is bound here."""
+        match leaf:
+            case Var(name):
+                return self.sees_variable(name)
+            case Attr(label) | TimeOf(label):
+                return self.sees_label(label)
+        return True
+
     def visible(self) -> set[str]:
         """Every variable and label that can be read here."""
         scopes = list(self.path())
@@ -142,82 +150,87 @@ def view_of(rule: Rule) -> RuleView:
     shared = shared_variables(rule)
     while stack:
         pattern, scope, direct = stack.pop()
-        inside: list[tuple[Pattern, Scope, bool]]
-        match pattern:
-            case Atom():
-                view.atoms.append((pattern, scope))
-                view.occurs = view.occurs or scope.window is None
-                for _, argument in pattern.args:
-                    if isinstance(argument, Var):
-                        home = _home(argument.name, scope, shared)
-                        home.variables.setdefault(argument.name, argument.span)
-                inside = []
-            case Repeat(inner, _, _, span):
-                local = _inner(view, "repeat", scope, span)
-                if scope.window is None and scope.repeated is None:
-                    view.collects.append((pattern, local))
-                inside = [(inner, local, False)]
-            case At():
-                view.occurs = view.occurs or scope.window is None
-                inside = []
-            case Label(name, inner, span):
-                scope.labels.setdefault(name, span)
-                view.definitions.setdefault(name, []).append(pattern)
-                inside = [(inner, scope, False)]
-            case Ref(label, span):
-                view.label_uses.append(LabelUse(label, span, scope))
-                inside = []
-            case Timer():
-                view.label_uses.append(LabelUse(pattern.of, pattern.span, scope))
-                inside = []
-            case While(window, mode, inner, span):
-                view.label_uses.append(LabelUse(window, span, scope))
-                kind: ScopeKind = "absent" if mode == "not" else "collect"
-                local = _inner(view, kind, scope, span)
-                if kind == "collect" and not direct:
-                    view.misplaced.append(pattern)
-                elif kind == "collect":
-                    view.collects.append((pattern, local))
-                inside = [(inner, local, False)]
-            case NoFact(inner, span):
-                inside = [(inner, _inner(view, "absent", scope, span), False)]
-            case Not(absent, first, last, span):
-                local = _inner(view, "absent", scope, span)
-                inside = [(absent, local, False), (first, scope, False), (last, scope, False)]
-            case SemanticWindow("notfollows" | "notprecedes", left, right, _, span):
-                local = _inner(view, "absent", scope, span)
-                inside = [(left, scope, False), (right, local, False)]
-            case Using(inner, _, span):
-                local = _inner(view, "chosen", scope, span)
-                scope.choices.append([local])
-                inside = [(inner, local, False)]
-            case Moments(operator, parts, unwanted, _, span):
-                around = scope
-                if operator == PERIODIC:
-                    around = _inner(view, "branch", scope, span)
-                    scope.choices.append([around])
-                inside = [(part, around, False) for part in parts]
-                inside += [(p, _inner(view, "absent", scope, span), False) for p in unwanted]
-                if pattern.collected and scope is not root:
-                    view.misplaced.append(pattern)
-                for part in pattern.collected:
-                    local = _inner(view, "collect", scope, span)
-                    view.collects.append((pattern, local))
-                    inside.append((part, local, False))
-            case Or(parts, span) | AnyOne(parts, span):
-                branches = [_inner(view, "branch", scope, span) for _ in parts]
-                scope.choices.append(branches)
-                inside = [(p, b, False) for p, b in zip(parts, branches, strict=True)]
-            case Where(inner, condition):
-                view.conditions += [(part, scope) for part in conjuncts(condition)]
-                inside = [(inner, scope, direct)]
-            case And() | Within():
-                inside = [(part, scope, direct) for part in children(pattern)]
-            case _:
-                inside = [(part, scope, False) for part in children(pattern)]
-        stack.extend(reversed(inside))
+        if isinstance(pattern, Atom):
+            _bind(pattern, scope, shared)
+        inside = _noted(view, pattern, scope, direct)
+        direct = direct and isinstance(pattern, And | Where | Within)
+        stack.extend((part, own, direct) for part, own in reversed(inside))
     _assign(view)
     return view
+
+
+def _noted(
+    view: RuleView, pattern: Pattern, scope: Scope, direct: bool
+) -> list[tuple[Pattern, Scope]]:
+    """Note what a pattern is, and give the patterns inside it, each with its scope."""
+    match pattern:
+        case Atom():
+            view.atoms.append((pattern, scope))
+            view.occurs = view.occurs or scope.window is None
+        case At():
+            view.occurs = view.occurs or scope.window is None
+        case Ref(label, span) | Timer(label, span=span):
+            view.label_uses.append(LabelUse(label, span, scope))
+        case Label(name, _, span):
+            scope.labels.setdefault(name, span)
+            view.definitions.setdefault(name, []).append(pattern)
+        case Where(_, condition):
+            view.conditions += [(part, scope) for part in conjuncts(condition)]
+        case Repeat(inner, _, _, span):
+            local = _inner(view, "repeat", scope, span)
+            if scope.window is None and scope.repeated is None:
+                view.collects.append((pattern, local))
+            return [(inner, local)]
+        case While(window, mode, inner, span):
+            view.label_uses.append(LabelUse(window, span, scope))
+            local = _inner(view, "absent" if mode == "not" else "collect", scope, span)
+            if mode == "collect" and not direct:
+                view.misplaced.append(pattern)
+            elif mode == "collect":
+                view.collects.append((pattern, local))
+            return [(inner, local)]
+        case NoFact(inner, span):
+            return [(inner, _inner(view, "absent", scope, span))]
+        case Not(absent, first, last, span):
+            return [(absent, _inner(view, "absent", scope, span)), (first, scope), (last, scope)]
+        case Using(inner, _, span):
+            return [(inner, _chosen(view, "chosen", scope, span))]
+        case Moments():
+            return _moments(view, pattern, scope)
+        case Or(parts, span) | AnyOne(parts, span):
+            branches = [_inner(view, "branch", scope, span) for _ in parts]
+            scope.choices.append(branches)
+            return list(zip(parts, branches, strict=True))
+    return [(part, scope) for part in children(pattern)]
+
+
+def _moments(view: RuleView, pattern: Moments, scope: Scope) -> list[tuple[Pattern, Scope]]:
+    span = pattern.span
+    by_itself = pattern.operator == PERIODIC
+    around = _chosen(view, "branch", scope, span) if by_itself else scope
+    inside = [(part, around) for part in pattern.parts]
+    inside += [(part, _inner(view, "absent", scope, span)) for part in pattern.absent]
+    if pattern.collected and scope is not view.root:
+        view.misplaced.append(pattern)
+    for part in pattern.collected:
+        local = _inner(view, "collect", scope, span)
+        view.collects.append((pattern, local))
+        inside.append((part, local))
+    return inside
+
+
+def _bind(atom: Atom, scope: Scope, shared: frozenset[str]) -> None:
+    for _, argument in atom.args:
+        if isinstance(argument, Var):
+            home = _home(argument.name, scope, shared)
+            home.variables.setdefault(argument.name, argument.span)
+
+
+def _chosen(view: RuleView, kind: ScopeKind, parent: Scope, span: Span) -> Scope:
+    """A scope inside another one, which binds what it binds."""
+    scope = _inner(view, kind, parent, span)
+    parent.choices.append([scope])
+    return scope
 
 
 def _home(name: str, scope: Scope, shared: frozenset[str]) -> Scope:
@@ -257,19 +270,10 @@ def _assign_among(view: RuleView, candidates: Sequence[tuple[Var, Expr, Scope]])
         for variable, value, scope in waiting:
             if scope.sees_variable(variable.name):
                 continue
-            if all(_readable(leaf, scope) for leaf in leaves(value)):
+            if all(map(scope.sees, leaves(value))):
                 scope.variables[variable.name] = variable.span
                 view.assignments.append((variable, value))
                 progress = True
             else:
                 later.append((variable, value, scope))
         waiting = later
-
-
-def _readable(leaf: Expr, scope: Scope) -> bool:
-    match leaf:
-        case Var(name):
-            return scope.sees_variable(name)
-        case Attr(label) | TimeOf(label):
-            return scope.sees_label(label)
-    return True

@@ -1,0 +1,38 @@
+"""The table of the operators over moments: its rows fit together."""
+
+from __future__ import annotations
+
+import pytest
+
+from thence.logic.moments import OPERATORS
+
+COUNTS = [
+    (name, count) for name, row in OPERATORS.items() for count in range(9) if row.takes(count)
+]
+
+
+@pytest.mark.parametrize(("name", "count"), COUNTS)
+def test_arguments_come_out_in_the_order_in_which_they_are_written(name: str, count: int) -> None:
+    row, given = OPERATORS[name], list(range(count))
+    roles = row.divided(given)
+    assert row.arguments(roles["part"], roles["absent"], roles["collected"]) == given
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_shape_has_a_stretch_of_time_for_each_absent_and_each_collected_argument(
+    name: str,
+) -> None:
+    row = OPERATORS[name]
+    shape = row.shape(row.roles.count("part"), 10)
+    assert len(shape.absences) == row.roles.count("absent")
+    assert len(shape.collections) == row.roles.count("collected")
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_shape_is_about_the_parts_there_are(name: str) -> None:
+    row = OPERATORS[name]
+    parts = row.roles.count("part")
+    shape = row.shape(parts, 10)
+    bounds = {part for later, earlier, _ in shape.bounds for part in (later, earlier)}
+    stretches = {part for s in (*shape.absences, *shape.collections) for part in (s.since, s.until)}
+    assert {*shape.at, *bounds, *stretches} <= set(range(parts))
