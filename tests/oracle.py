@@ -8,6 +8,7 @@ a pattern occurs stands in ``oracle_patterns.py``, what an expression is worth i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -16,10 +17,11 @@ from oracle_patterns import (
     Event,
     History,
     Interval,
+    Judged,
+    Repeated,
     Scope,
-    identity,
+    asserted,
     occurrences,
-    own_variables,
     the_event,
     walk_asserted,
 )
@@ -27,6 +29,7 @@ from oracle_policies import Match, merged_by, merges
 from oracle_repeats import greedy_only
 from oracle_sequences import names_of
 from oracle_values import canonical, order
+from oracle_windows import identity, own_variables
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var
 from thence.logic.ops import (
@@ -37,6 +40,7 @@ from thence.logic.ops import (
     Pattern,
     Repeat,
     Rule,
+    Using,
     While,
     walk,
 )
@@ -107,9 +111,9 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
     """
     groups: dict[tuple[Any, ...], list[Match]] = {}
     terms = [term.value for term in rule.terms]
-    if any(isinstance(node, Repeat) for node in walk(rule.body)):
+    if any(isinstance(node, Repeat) for node in own_parts(rule.body)):
         # Each match is a result of its own: aggregates are over the repetitions in it.
-        for (match,) in counting(rule, history):
+        for match in (match for together in counting(rule, history) for match in together):
             scope, _, at = match
             found = [
                 over_repetitions(term, scope) if isinstance(term, Aggregate) else scope.value(term)
@@ -140,19 +144,31 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
 def counting(rule: Rule, history: History) -> list[list[Match]]:
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
     them. Those that it merges are together."""
-    repeats = any(isinstance(node, Repeat) for node in walk(rule.body))
-    waits = rule.policy.chooses or repeats or any(map(collects, walk(rule.body)))
+    repeats = any(isinstance(node, Repeat) for node in own_parts(rule.body))
+    waits = rule.policy.chooses or any(map(collects, own_parts(rule.body)))
     shared, joining = names_of(rule)
     matches = []
     root = Scope(history, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
-        gates = [*scope.gates, at.end] if waits else scope.gates
+        repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))
+        gates = [*scope.gates, at.end] if waits or repeated else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
     if repeats and rule.policy.greedy:
-        matches = greedy_only(matches)
+        # What could be repeated is found among all matches, whatever follows what in them.
+        loosely = replace(root, policy=replace(rule.policy, strict=False), linking=False)
+        matches = greedy_only(matches, list(occurrences(rule.body, loosely)))
     matches = [m for m in matches if all(m[0].value(part) is True for part in m[0].having)]
     return merged_by(rule.policy, matches) if rule.policy.chooses else [[m] for m in matches]
+
+
+def own_parts(pattern: Pattern) -> Iterator[Pattern]:
+    """The parts of a pattern that are parts of its match: not what must be absent or is collected,
+    and not what is inside of a pattern that is judged by itself."""
+    yield pattern
+    if not isinstance(pattern, Using | Repeat):
+        for part in asserted(pattern):
+            yield from own_parts(part)
 
 
 def over_repetitions(term: Aggregate, scope: Scope) -> Any:
@@ -226,6 +242,8 @@ def event_read(arg: Expr, scope: Scope, chosen: Pattern) -> Event:
             return the_event(scope.labels[name][0])
         for node in walk_asserted(chosen):
             if isinstance(node, Chosen) and Var(name) in [value for _, value in node.atom.args]:
+                return node.event
+            if isinstance(node, Judged) and name in node.variables:
                 return node.event
     raise AssertionError(arg)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oracle import consequences
-from oracle_patterns import Chosen, Event, History, walk_asserted
+from oracle_patterns import Chosen, Event, History, walk_events
 
 
 def caused(effect: Event, cause: Event, history: History) -> bool:
@@ -30,4 +30,4 @@ def parts(event: Event, history: History) -> Iterator[Event]:
             for scope, chosen, _ in matches if found == event else ():
                 collected = [each for held in scope.collected.values() for _, each, _ in held]
                 for pattern in (chosen, *collected):
-                    yield from (n.event for n in walk_asserted(pattern) if isinstance(n, Chosen))
+                    yield from (n.event for n in walk_events(pattern) if isinstance(n, Chosen))

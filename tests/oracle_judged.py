@@ -7,11 +7,12 @@ the pattern's variables as its attributes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from oracle_patterns import History, Interval, Scope, occurrences
-from oracle_policies import chosen_by
+from oracle_patterns import History, Interval, Scope, asserted, found_beside, occurrences
 
-from thence.logic.ops import Pattern, Using
+from thence.logic.expr import Call, Var, conjuncts, variables
+from thence.logic.ops import AnyOne, Atom, Or, Pattern, Rule, Using, Where, walk
 
 Found = Iterator[tuple[Scope, Pattern, Interval]]
 
@@ -21,20 +22,49 @@ def by_itself(pattern: Pattern, history: History) -> Found:
     if history.horizon is None:
         return
     if isinstance(pattern, Using):
-        yield from chosen_by(pattern.policy, list(known(pattern.pattern, history, True)))
+        from oracle import counting  # each asks the other
+
+        rule = Rule("#", (), pattern.pattern, policy=pattern.policy)
+        yield from (match for together in counting(rule, history) for match in together)
         return
     (closing,) = pattern.absent
-    for scope, chosen, at in known(pattern.parts[0], history, False):
-        ends = [found.end for _, _, found in occurrences(closing, scope) if found.end >= at.end]
+    for scope, chosen, at in known(pattern.parts[0], history):
+        ends = [found.end for _, _, found in found_beside(closing, scope) if found.end >= at.end]
         # P(E1, [T], E2)(t): no E2 with t1 <= t2 < t, and t = t1 + i * T
         last = min([history.horizon, *ends])
         for time in range(at.end + pattern.limit, last + 1, pattern.limit):
             yield scope, chosen, Interval(time, time)
 
 
-def known(pattern: Pattern, history: History, waits: bool) -> Found:
+def known(pattern: Pattern, history: History) -> Found:
     """The occurrences of a pattern none of whose gates lies after the horizon."""
     for scope, chosen, at in occurrences(pattern, Scope(history)):
-        gates = [*scope.gates, at.end] if waits else scope.gates
-        if all(gate <= history.horizon for gate in gates):
+        if all(gate <= history.horizon for gate in scope.gates):
             yield scope, chosen, at
+
+
+def handed_out(pattern: Pattern, scope: Scope) -> dict[str, Any]:
+    """The variables that such a pattern binds for others, in the order of the text: those that it
+    binds in whichever alternative."""
+    always = bound_by(pattern)
+    named: dict[str, None] = {}
+    for node in walk(pattern):
+        if isinstance(node, Atom):
+            named |= dict.fromkeys(term.name for _, term in node.args if isinstance(term, Var))
+        elif isinstance(node, Where):
+            named |= dict.fromkeys(sorted(variables(node.condition)))
+    return {n: scope.variables[n] for n in named if n in always and n in scope.variables}
+
+
+def bound_by(pattern: Pattern) -> set[str]:
+    """The variables that a pattern may bind, of alternatives those that all of them do."""
+    parts = [bound_by(part) for part in asserted(pattern)]
+    match pattern:
+        case Atom(_, args):
+            return {term.name for _, term in args if isinstance(term, Var)}
+        case Or() | AnyOne():
+            return set.intersection(*parts)
+        case Where(_, condition):
+            equal = [c for c in conjuncts(condition) if isinstance(c, Call) and c.function == "="]
+            parts += [{side.name for side in c.args if isinstance(side, Var)} for c in equal]
+    return set().union(*parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from oracle_patterns import Interval, Scope, interval, occurrences
+from oracle_patterns import Interval, Scope, found_beside, interval
 
 from thence.logic.ops import Moments, Timer
 
@@ -53,7 +53,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
 
     def absent(which: int, first: int, last: int) -> bool:
         scope.gates.append(at)
-        found = occurrences(pattern.absent[which], scope)
+        found = found_beside(pattern.absent[which], scope)
         return not any(first <= one.end <= last for _, _, one in found)
 
     match pattern.operator:
@@ -84,7 +84,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
         case "aperiodic*":  # A*(E1, E2, E3)(t): t1 <= t, over all E2 from t1 to t
             holds = t1 <= t
             scope.gates.append(t)
-            found = occurrences(pattern.collected[0], scope)
+            found = found_beside(pattern.collected[0], scope)
             scope.collected[pattern] = [one for one in found if t1 <= one[2].end <= t]
         case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)

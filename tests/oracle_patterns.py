@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from oracle_values import equal, evaluate, instant, order
+from oracle_values import equal, evaluate, instant
 
 from thence.logic.expr import (
     Aggregate,
@@ -142,18 +142,23 @@ class Repeated(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Judged(Pattern):
-    """A pattern that is judged by itself, and one occurrence of it: an event like any other."""
+    """A pattern that is judged by itself, and one occurrence of it: an event like any other.
 
-    chosen: Pattern
+    ``variables`` and ``labels`` are what the occurrence binds for others, ``chosen`` what it is
+    made of.
+    """
+
+    pattern: Pattern
     event: Event
+    variables: dict[str, Any]
+    labels: dict[str, tuple[Pattern, Scope]]
+    chosen: Pattern
 
 
 def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
     """The children of a pattern that must occur: not what is absent, nor what is collected."""
     match pattern:
-        case Judged(chosen):
-            return (chosen,)
-        case While() | Repeated() | NoFact():
+        case While() | Repeated() | Judged() | NoFact():
             return ()
         case Not(_, first, last):
             return (first, last)
@@ -191,10 +196,12 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
                 if chain or least == 0:
                     yield Repeated(pattern, chain)
         case Using() | Moments("periodic"):
-            from oracle_judged import by_itself  # each asks the other
+            from oracle_judged import by_itself, handed_out  # each asks the other
 
             for scope, chosen, at in by_itself(pattern, history):
-                yield Judged(chosen, Event("#", tuple(scope.variables.values()), at))
+                values = handed_out(pattern, scope)
+                event = Event("#", tuple(values.values()), at)
+                yield Judged(pattern, event, values, scope.labels, chosen)
         case Or(parts):
             for part in parts:
                 yield from choices(part, history)
@@ -257,8 +264,12 @@ class Scope:
     joining: frozenset[str] = frozenset()
     """The variables that several parts of the rule have."""
     previous: Scope | None = None
+    linking: bool = True
+    """Whether what a repetition reads of the one before matters."""
     repeated: dict[Repeat, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
     having: list[Expr] = field(default_factory=list)
+    asking: bool = True
+    """Whether it is asked if something occurs, and not only where."""
     collected: dict[Pattern, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
 
     def value(self, expr: Expr) -> Any:
@@ -280,8 +291,10 @@ class Scope:
         return over_repetitions(aggregate, self)
 
     def place(self, label: str) -> Interval | None:
+        """Where the occurrence that a label names lies. Whether it is one is asked elsewhere: the
+        conditions in it may be on this very label."""
         pattern, home = self.labels[label]
-        return interval(pattern, home)
+        return interval(pattern, replace(home, asking=False, gates=[], repeated={}, having=[]))
 
     def _leaf(self, expr: Expr) -> Any:
         match expr:
@@ -333,12 +346,17 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
                             return None
                     scope.variables[term.name] = value
                     bound_by[term.name] = origin
+        elif isinstance(node, Judged):
+            if not agree(node.variables, scope):
+                return None
+            for name, named_inside in node.labels.items():
+                scope.labels.setdefault(name, named_inside)
         elif isinstance(node, Label):
             scope.labels.setdefault(node.name, (node.pattern, scope))
         elif isinstance(node, Repeated):
             for part in node.parts:
                 for inner in walk_asserted(part):
-                    if isinstance(inner, Chosen) and not share(inner, scope):
+                    if not share(inner, scope):
                         return None
     conditions = [c for node in nodes if isinstance(node, Where) for c in conjuncts(node.condition)]
     while any(define(condition, scope) for condition in conditions):
@@ -346,15 +364,26 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
     return scope
 
 
-def share(chosen: Chosen, scope: Scope) -> bool:
+def share(node: Pattern, scope: Scope) -> bool:
     """Bind the variables that all repetitions share; whether they agree."""
-    for name, term in chosen.atom.args:
-        if isinstance(term, Var) and term.name in scope.shared:
-            value = scope.history.attribute(chosen.event, name)
-            if term.name in scope.variables:
-                if equal(scope.variables[term.name], value) is not True:
-                    return False
-            scope.variables[term.name] = value
+    match node:
+        case Chosen(atom, event):
+            for name, term in atom.args:
+                if isinstance(term, Var) and term.name in scope.shared:
+                    if not agree({term.name: scope.history.attribute(event, name)}, scope):
+                        return False
+        case Judged():
+            own = node.variables
+            return agree({name: own[name] for name in own.keys() & scope.shared}, scope)
+    return True
+
+
+def agree(values: dict[str, Any], scope: Scope) -> bool:
+    """Bind variables; whether they agree with what is bound."""
+    for name, value in values.items():
+        if name in scope.variables and equal(scope.variables[name], value) is not True:
+            return False
+        scope.variables[name] = value
     return True
 
 
@@ -377,12 +406,14 @@ def walk_asserted(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def walk_events(pattern: Pattern) -> Iterator[Pattern]:
-    """The same, and what is chosen for each repetition."""
+    """The same, and what is chosen for each repetition and inside what is judged by itself."""
     for node in walk_asserted(pattern):
         yield node
         if isinstance(node, Repeated):
             for part in node.parts:
                 yield from walk_events(part)
+        elif isinstance(node, Judged):
+            yield from walk_events(node.chosen)
 
 
 def the_event(pattern: Pattern) -> Event | None:
@@ -411,12 +442,20 @@ def occurrences(pattern: Pattern, outer: Scope) -> Iterator[tuple[Scope, Pattern
                 yield scope, chosen, at
 
 
+def found_beside(pattern: Pattern, scope: Scope) -> list[tuple[Scope, Pattern, Interval]]:
+    """The occurrences of a pattern that is no part of the match: what must be absent, or is
+    collected. The policy says nothing about these. Where nothing is asked there are none."""
+    if not scope.asking:
+        return []
+    return list(occurrences(pattern, replace(scope, policy=UNRESTRICTED)))
+
+
 def interval(pattern: Pattern, scope: Scope) -> Interval | None:
     """Where a chosen pattern occurs, if it does: DESIGN's table of operators, line by line."""
     match pattern:
         case Chosen(atom, event):
             for name, term in atom.args:
-                if not isinstance(term, Var):
+                if not isinstance(term, Var) and scope.asking:
                     if equal(scope.history.attribute(event, name), scope.value(term)) is not True:
                         return None
             return event.at
@@ -424,13 +463,13 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             return event.at
         case Label(name, inner):
             named, home = scope.labels[name]
-            if named is not inner and not same(inner, scope, named, home):
+            if scope.asking and named is not inner and not same(inner, scope, named, home):
                 return None
             return interval(inner, scope)
         case Ref(label):
             return scope.place(label)
         case Where(inner, condition):
-            for part in conjuncts(condition):
+            for part in conjuncts(condition) if scope.asking else ():
                 if has_aggregate(part):
                     scope.having.append(part)
                 elif reads_previous(part) and scope.previous is None:
@@ -449,9 +488,8 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             if whole is None:
                 return None
             scope.gates.append(at2.start)
-            alike = occurrences(
-                sequences().unchosen(closing), sequences().unlabelled(closing, scope)
-            )
+            another = sequences().unchosen(closing)
+            alike = found_beside(another, sequences().alone(scope, another))
             return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):
             at = interval(inner, scope)
@@ -464,11 +502,11 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
         case Seq(parts):
             return sequences().sequence(list(parts), scope)
         case And(parts):
-            if not all(judged(part, scope) for part in parts if isinstance(part, While)):
+            if not all(windows().judged(part, scope) for part in parts if isinstance(part, While)):
                 return None
             return span([interval(part, scope) for part in parts if not isinstance(part, While)])
         case NoFact(inner):
-            return None if any(occurrences(inner, scope)) else ALWAYS
+            return None if found_beside(inner, scope) else ALWAYS
         case Par(left, right):
             at1, at2 = interval(left, scope), interval(right, scope)
             if at1 is None or at2 is None:
@@ -484,7 +522,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             if at1 is None or at2 is None or not at1.end < at2.start:
                 return None
             scope.gates.append(at2.start)
-            if any(inside(at, at1.end, at2.start) for _, _, at in occurrences(absent, scope)):
+            if any(inside(at, at1.end, at2.start) for _, _, at in found_beside(absent, scope)):
                 return None
             return span([at1, at2])
         case AnyOne((inner,)):
@@ -511,6 +549,13 @@ def sequences() -> Any:
     return oracle_sequences
 
 
+def windows() -> Any:
+    """What lies in windows, which asks in turn where patterns occur."""
+    import oracle_windows
+
+    return oracle_windows
+
+
 def moments() -> Any:
     """What operators over intervals and instants mean, which asks in turn where patterns occur."""
     import oracle_moments
@@ -532,60 +577,3 @@ def inside(at: Interval, start: int, end: int) -> bool:
 def same(a: Pattern, a_scope: Scope, b: Pattern, b_scope: Scope) -> bool:
     """Whether two things of one label are one and the same event."""
     return the_event(a) == the_event(b) and interval(a, a_scope) == interval(b, b_scope)
-
-
-def judged(part: While, scope: Scope) -> bool:
-    """Whether ``while w: not p`` or ``while w: collect p`` holds."""
-    window = scope.place(part.window)
-    if window is None:
-        return False
-    scope.gates.append(window.end)
-    found = occurrences(part.pattern, scope)
-    if part.over:
-        found = [(s, p, at) for s, p, at in found if ends_in(at, window.end, part.reach)]
-        found = last_of(found, part, scope)
-    else:
-        found = [(s, p, at) for s, p, at in found if inside(at, *window)]
-    if part.mode == "not":
-        return not found
-    scope.collected[part] = found
-    return bool(found)
-
-
-def ends_in(at: Interval, end: int, reach: int | None) -> bool:
-    """Whether something ends up to a time, less than so long before it."""
-    return at.end <= end and (reach is None or end - reach < at.end)
-
-
-Found = tuple[Scope, Pattern, Interval]
-
-
-def last_of(found: list[Found], part: While, outer: Scope) -> list[Found]:
-    """Of what is collected, the last events by end, start and attributes; all ways to each."""
-    if part.rows is None:
-        return found
-
-    def event(one: Found) -> tuple[Any, ...]:
-        scope, chosen, at = one
-        return at.end, at.start, order(identity(part.pattern, chosen, scope, outer))
-
-    last = sorted(set(map(event, found)))[-part.rows :]
-    return [one for one in found if event(one) in last]
-
-
-def identity(pattern: Pattern, chosen: Pattern, inner: Scope, outer: Scope) -> tuple[Any, ...]:
-    """What tells collected events of one interval apart: the attributes of a simple event, the
-    variables of a compound one (null where the branch taken leaves one unbound)."""
-    if isinstance(bare(pattern), Atom):
-        return bare(chosen).event.values
-    names = dict.fromkeys(own_variables(pattern, outer))
-    return tuple(inner.variables.get(name) for name in names)
-
-
-def own_variables(pattern: Pattern, outer: Scope) -> Iterator[str]:
-    """The variables that a pattern binds, by arguments or by definitions, in order."""
-    for node in walk_asserted(pattern):
-        if isinstance(node, Atom):
-            yield from (term.name for _, term in node.args if isinstance(term, Var))
-        elif isinstance(node, Where):
-            yield from sorted(variables(node.condition) - outer.variables.keys())

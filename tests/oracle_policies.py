@@ -29,11 +29,6 @@ from thence.logic.policy import Policy
 Match = tuple[Scope, Pattern, Interval]
 
 
-def chosen_by(policy: Policy, matches: list[Match]) -> list[Match]:
-    """The matches that count."""
-    return [match for group in merged_by(policy, matches) for match in group]
-
-
 def merged_by(policy: Policy, matches: list[Match]) -> list[list[Match]]:
     """The matches that count, those together that differ only in events of which all are taken as
     one."""
@@ -83,11 +78,11 @@ def left_open(policy: Policy, match: Match) -> tuple[Any, ...]:
 def preference(policy: Policy, match: Match) -> list[Any]:
     """Least for the match to take, the first parts of the pattern deciding first."""
     found: list[Any] = []
-    for number, (label, event, part) in enumerate(placed_components(match)):
+    for label, event, part in placed_components(match):
         choice = policy.choice_of(label)
         if choice in ("first", "last"):
             # All repetitions of one part have one place, so that more of them come first.
-            place = place_of(match, part, number)
+            place = place_of(match, part)
             found.append(
                 (place, in_order(event) if choice == "first" else Backwards(in_order(event)))
             )
@@ -99,10 +94,11 @@ def merges(policy: Policy) -> bool:
     return policy.choice == "cumulative" or any(c == "cumulative" for _, c in policy.labels)
 
 
-def place_of(match: Match, part: Pattern, number: int) -> int:
-    """Which part of the pattern an event was chosen for, by number; each repetition is one part."""
-    parts = [other for _, _, other in placed_components(match)][: number + 1]
-    return len(dict.fromkeys(id(other) for other in parts))
+def place_of(match: Match, part: Pattern) -> int:
+    """Which part of the pattern an event was chosen for, by number; each repetition is one part,
+    also where it is empty."""
+    parts = dict.fromkeys(id(other) for _, _, other in all_components(match))
+    return list(parts).index(id(part))
 
 
 def in_order(event: Event) -> tuple[Any, ...]:
@@ -134,14 +130,19 @@ def components(match: Match) -> list[tuple[str | None, Event]]:
 
 def placed_components(match: Match) -> list[tuple[str | None, Event, Pattern]]:
     """The same, each with the part of the pattern that it was chosen for."""
+    return [(label, event, part) for label, event, part in all_components(match) if event]
+
+
+def all_components(match: Match) -> list[tuple[str | None, Event | None, Pattern]]:
+    """The same, with the parts that are repeated no times, for which there is no event."""
     scope, chosen, _ = match
     found = _components(chosen, None, scope, set())
-    return [component for component in found if component[1].at != ALWAYS]
+    return [component for component in found if not component[1] or component[1].at != ALWAYS]
 
 
 def _components(
     pattern: Pattern, label: str | None, scope: Scope, seen: set[str]
-) -> Iterator[tuple[str | None, Event, Pattern]]:
+) -> Iterator[tuple[str | None, Event | None, Pattern]]:
     match pattern:
         case Chosen(_, event) | Judged(_, event):
             yield label, event, pattern
@@ -152,6 +153,8 @@ def _components(
             named = inner.name if isinstance(inner, Label) else None
             for part in parts:
                 yield named, bare(part).event, pattern
+            if not parts:
+                yield named, None, pattern
         case Label(name):
             if name not in seen:
                 seen.add(name)

@@ -1,58 +1,93 @@
-"""Repetitions: the part of the oracle that says which chains of events a pattern repeats.
+"""Repetitions: the part of the oracle that says which chains are greedy.
 
-Without a policy every chain counts. A greedy one is found by comparing all matches that have the
-same other events: it begins with the first event that fits (or, at the beginning of the pattern,
-with any that no other could precede), goes on with the first that fits, and stops only when none
-does.
+Without a policy every chain counts. A greedy one is built event by event: among all events that the
+repetition could have beside the same other events, it begins with the first (or, at the beginning
+of the pattern, with any that no other could precede), goes on with the first that may follow, and
+stops only when none may. It never goes back. What comes about so is a match, or nothing is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from oracle_patterns import Chosen, Event, Interval, Repeated, Scope, bare, walk_asserted
+from oracle_patterns import (
+    Chosen,
+    Event,
+    Interval,
+    Judged,
+    Repeated,
+    Scope,
+    bare,
+    walk_asserted,
+)
 from oracle_policies import in_order
+from oracle_sequences import repetition
 
 from thence.logic.ops import Pattern, Seq, Until
 
 Match = tuple[Scope, Pattern, Interval]
 
 
-def greedy_only(matches: list[Match]) -> list[Match]:
-    """The matches whose repetitions are all greedy, and as many as asked for."""
-    groups: dict[Any, set[tuple[Event, ...]]] = {}
-    for match in matches:
+@dataclass
+class Room:
+    """The events that a repetition could have beside the same other events, each as it is chosen
+    for it; and the chains of them, with the ends of the matches."""
+
+    parts: dict[Event, Pattern] = field(default_factory=dict)
+    chains: set[tuple[int, tuple[Event, ...]]] = field(default_factory=set)
+
+
+def greedy_only(matches: list[Match], loose: list[Match]) -> list[Match]:
+    """The matches whose repetitions are all greedy, and as many as asked for. ``loose`` are those
+    in which anything may follow anything, as far as it starts after the other has ended."""
+    rooms: dict[Any, Room] = {}
+    for match in loose:
         for node in repeated(match):
-            groups.setdefault(others(match, node), set()).add(events_of(node))
+            room = rooms.setdefault(others(match, node), Room())
+            room.parts.update((bare(part).event, part) for part in node.parts)
+            room.chains.add((match[2].end, events_of(node)))
     return [
         match
         for match in matches
-        if all(
-            is_greedy(node, leads(match[1], node), groups[others(match, node)])
-            for node in repeated(match)
-        )
+        if all(is_greedy(match, node, rooms[others(match, node)]) for node in repeated(match))
     ]
 
 
-def is_greedy(node: Repeated, leading: bool, chains: set[tuple[Event, ...]]) -> bool:
-    chain, most = events_of(node), node.repeat.most
-    if len(chain) < node.repeat.least or (most is not None and len(chain) > most):
+def is_greedy(match: Match, node: Repeated, room: Room) -> bool:
+    chain, least = events_of(node), node.repeat.least
+    if len(chain) < least:
         return False
     if not chain:
-        return chains == {()}
-    if leading:
-        if any(other[1:] == chain for other in chains):
+        return not room.parts
+    if leads(match[1], node):
+        longer = [e for e in room.parts if (match[2].end, (e, *chain)) in room.chains]
+        if any(may_follow(match, node, room, other, chain[0]) for other in longer):
             return False
-    elif chain[0] != min((other[0] for other in chains if other), key=in_order):
+    elif chain[0] != min(room.parts, key=in_order):
         return False
-    for at in range(1, len(chain)):
-        following = {o[at] for o in chains if o[:at] == chain[:at] and len(o) > at}
-        if chain[at] != min(following, key=in_order):
-            return False
-    size = len(chain)
-    longer = any(other[:size] == chain and len(other) > size for other in chains)
-    return not longer or size == most
+    return chain == longest(match, node, room, chain[0])
+
+
+def longest(match: Match, node: Repeated, room: Room, first: Event) -> tuple[Event, ...]:
+    """The chain that begins with an event and goes on with the first that may follow."""
+    chain, most = [first], node.repeat.most
+    while most is None or len(chain) < most:
+        following = [e for e in room.parts if may_follow(match, node, room, chain[-1], e)]
+        if not following:
+            break
+        chain.append(min(following, key=in_order))
+    return tuple(chain)
+
+
+def may_follow(match: Match, node: Repeated, room: Room, one: Event, other: Event) -> bool:
+    """Whether one event may come right after another, by their times, by what a condition reads of
+    the one before, and, where it is strict, by what lies between."""
+    if not one.at.end < other.at.start:
+        return False
+    pair = replace(node, parts=(room.parts[one], room.parts[other]))
+    return repetition(pair, replace(match[0], repeated={}, gates=[], having=[])) is not None
 
 
 def repeated(match: Match) -> list[Repeated]:
@@ -67,7 +102,9 @@ def events_of(node: Repeated) -> tuple[Event, ...]:
 def others(match: Match, node: Repeated) -> tuple[Any, ...]:
     """Everything in a match but one of its repetitions."""
     scope, chosen, _ = match
-    single = tuple(part.event for part in walk_asserted(chosen) if isinstance(part, Chosen))
+    single = tuple(
+        part.event for part in walk_asserted(chosen) if isinstance(part, Chosen | Judged)
+    )
     chains = tuple(
         (number, other is node, () if other is node else events_of(other))
         for number, other in enumerate(repeated(match))

@@ -9,6 +9,7 @@ from oracle_patterns import (
     Chosen,
     Interval,
     Judged,
+    Nth,
     Repeated,
     Scope,
     asserted,
@@ -18,12 +19,11 @@ from oracle_patterns import (
     interval,
     occurrences,
     span,
-    walk_asserted,
     with_asserted,
 )
 
 from thence.logic.expr import Const, Expr, Var, variables
-from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Seq, children
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Seq, children, walk
 
 
 def sequence(parts: list[Pattern], scope: Scope) -> Interval | None:
@@ -36,7 +36,7 @@ def sequence(parts: list[Pattern], scope: Scope) -> Interval | None:
     ats = [interval(part, scope) for part in present]
     if None in ats or not all(a.end < b.start for a, b in pairwise(ats)):
         return None
-    if scope.policy.strict:
+    if scope.policy.strict and scope.asking:
         for (one, a), (other, b) in pairwise(zip(present, ats, strict=True)):
             scope.gates.append(b.start)
             for part in (one, other):
@@ -55,18 +55,22 @@ def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> I
     """From the first to the last, if each fulfils its conditions and follows the one before."""
     repeat, most = pattern.repeat, pattern.repeat.most
     size = len(pattern.parts)
-    if not scope.policy.greedy and (size < repeat.least or (most is not None and size > most)):
+    if (
+        scope.asking
+        and not scope.policy.greedy
+        and (size < repeat.least or (most is not None and size > most))
+    ):
         return None
     found: list[tuple[Scope, Pattern, Interval]] = []
     for part in pattern.parts:
         inner = bind(part, scope)
         if inner is None:
             return None
-        inner = replace(inner, previous=found[-1][0] if found else None)
+        inner = replace(inner, previous=found[-1][0] if found and scope.linking else None)
         at = interval(part, inner)
         if at is None:
             return None
-        if found and scope.policy.strict:
+        if found and scope.policy.strict and scope.asking:
             if between(kind(part, scope), found[-1][2].end, at.start, scope):
                 return None
         found.append((inner, part, at))
@@ -79,11 +83,11 @@ def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> I
 def kind(pattern: Pattern, scope: Scope) -> Pattern | None:
     """What stands for all events of a part's kind: with its constants, and with those of its
     variables that other parts have too."""
-    if isinstance(pattern, Repeated):
-        pattern = pattern.parts[0]
     pattern = bare(pattern)
+    if isinstance(pattern, Repeated):
+        pattern = bare(pattern.parts[0])
     if isinstance(pattern, Judged):
-        return unchosen(pattern.chosen)
+        return pattern.pattern
     if not isinstance(pattern, Chosen):
         return None
     args = [
@@ -98,26 +102,29 @@ def between(pattern: Pattern | None, start: int, end: int, scope: Scope) -> bool
     """Whether something lies strictly between two times."""
     if pattern is None:
         return False
-    return any(inside(at, start, end) for _, _, at in occurrences(pattern, alone(scope)))
+    return any(inside(at, start, end) for _, _, at in occurrences(pattern, alone(scope, pattern)))
 
 
-def alone(scope: Scope) -> Scope:
-    """A scope that knows only the variables that several parts of the rule have."""
+def alone(scope: Scope, pattern: Pattern) -> Scope:
+    """A scope for another occurrence of a pattern: it knows only the variables that several parts
+    of the rule have, and the labels that are not the pattern's own."""
     known = {name: value for name, value in scope.variables.items() if name in scope.joining}
-    return replace(scope, variables=known)
-
-
-def unlabelled(closing: Pattern, scope: Scope) -> Scope:
-    """The scope in which others like a closing event are looked for: its labels are theirs."""
-    own = {part.name for part in walk_asserted(closing) if isinstance(part, Label)}
-    known = {name: bound for name, bound in scope.labels.items() if name not in own}
-    return replace(alone(scope), labels=known)
+    own = {node.name for node in walk(pattern) if isinstance(node, Label)}
+    labels = {name: value for name, value in scope.labels.items() if name not in own}
+    return replace(scope, variables=known, labels=labels)
 
 
 def unchosen(pattern: Pattern) -> Pattern:
     """The pattern of which events were chosen."""
-    if isinstance(pattern, Chosen):
-        return pattern.atom
+    match pattern:
+        case Chosen(atom):
+            return atom
+        case Judged(whole):
+            return whole
+        case Repeated(repeat):
+            return repeat
+        case Nth(ticks):
+            return replace(ticks, pattern=unchosen(ticks.pattern))
     return with_asserted(pattern, tuple(unchosen(part) for part in asserted(pattern)))
 
 

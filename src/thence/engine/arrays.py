@@ -16,3 +16,9 @@ Times = npt.NDArray[np.int64]
 
 Mask = npt.NDArray[np.bool_]
 """Which rows."""
+
+IntTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
+"""Rows of whole numbers."""
+
+FloatTable = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+"""Rows of real numbers."""

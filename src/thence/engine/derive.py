@@ -14,6 +14,7 @@ from functools import reduce
 
 import numpy as np
 
+from thence.engine.begun import compares_beginnings
 from thence.engine.collect import collected
 from thence.engine.join import join
 from thence.engine.match import Match
@@ -103,7 +104,8 @@ def _matches(
     """The new matches of one alternative, judged and free of what must be absent."""
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
         policy = prepared.conjunct.policy
-        match = join(prepared, rels, limits, keep_all=keep_all or policy.chooses)
+        everything = keep_all or policy.chooses or compares_beginnings(prepared.conjunct)
+        match = join(prepared, rels, limits, keep_all=everything)
         if match is None:
             continue
         match = ticked(match, horizon.before if only_judged else None, horizon.now)

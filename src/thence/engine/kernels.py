@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from thence.engine.arrays import Index, Mask
+from thence.engine.arrays import FloatTable, Index, IntTable, Mask
 
 # Where Thence was brought along by a query there is no file beside which to keep compiled code.
 _COMPILED: dict[str, Any] = {"nogil": True, "cache": Path(__file__).is_file()}
@@ -83,3 +83,195 @@ def longest(offsets: Index, starts: Index, ends: Index, lows: Index, highs: Inde
                 found[row] += 1
                 end = ends[i]
     return found
+
+
+@numba.njit(
+    "b1[::1](i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1[::1], i8, b1, "
+    "i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])",
+    **_COMPILED,
+)
+def walk(
+    offsets: Index,
+    begins: Index,
+    starts: Index,
+    ends: Index,
+    able: Mask,
+    preceding: Mask,
+    limit: int,
+    strict: bool,
+    signs: Index,
+    whole: IntTable,
+    whole_before: IntTable,
+    real: FloatTable,
+    real_before: FloatTable,
+) -> Mask:
+    """Which candidates the greedy chains take: from where the chain of a row begins (-1: nowhere),
+    the first that may follow, again and again.
+
+    ``able`` are those that may follow anything, ``preceding`` those that anything may follow.
+    Beyond that a number of a candidate is compared with one of the candidate before, for each of
+    ``signs`` (0 to 5: =, !=, <, <=, >, >=): first the whole numbers, then the real ones.
+    """
+    never = np.iinfo(np.int64).max
+    taken = np.zeros(len(starts), dtype=np.bool_)
+    integers = len(whole)
+    for row in range(len(begins)):
+        current = begins[row]
+        if current < 0:
+            continue
+        taken[current] = True
+        count = 1
+        nearest = never
+        for i in range(current + 1, offsets[row + 1]):
+            if count >= limit or (strict and starts[i] > nearest):
+                break
+            if starts[i] <= ends[current]:
+                continue
+            follows = able[i] and preceding[current]
+            for k in range(len(signs)):
+                if not follows:
+                    break
+                sign = signs[k]
+                if k < integers:
+                    x, y = whole[k, i], whole_before[k, current]
+                    less, equal = x < y, x == y
+                    more = x > y
+                else:
+                    a, b = real[k - integers, i], real_before[k - integers, current]
+                    less, equal = a < b, a == b
+                    more = a > b
+                if sign == 0:
+                    follows = equal
+                elif sign == 1:
+                    follows = not equal
+                elif sign == 2:
+                    follows = less
+                elif sign == 3:
+                    follows = less or equal
+                elif sign == 4:
+                    follows = more
+                else:
+                    follows = more or equal
+            if follows:
+                taken[i] = True
+                current = i
+                count += 1
+                nearest = never
+            elif strict:
+                nearest = min(nearest, ends[i])
+    return taken
+
+
+_BLOCK = "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1"
+
+
+@numba.njit(f"i8[::1]({_BLOCK})", **_COMPILED)
+def places(
+    current: Index,
+    pointer: Index,
+    stop: Index,
+    nearest: Index,
+    starts: Index,
+    ends: Index,
+    fit: Mask,
+    strict: bool,
+) -> Index:
+    """Where, among all pairs of a candidate and one that may follow it, those of each begin.
+
+    Of each row these are the pairs among ``current``, the last of its chain so far, and the
+    candidates from ``pointer`` to ``stop``. ``nearest`` is when the first of those ends that
+    ``current`` was not followed by: where it is strict, none that starts after that may follow.
+    """
+    sizes = 1
+    for row in range(len(current)):
+        sizes += 1 + stop[row] - pointer[row]
+    offsets = np.zeros(sizes, dtype=np.int64)
+    at = 0
+    for row in range(len(current)):
+        for i in range(pointer[row] - 1, stop[row]):
+            one = current[row] if i < pointer[row] else i
+            least = nearest[row] if i < pointer[row] else np.iinfo(np.int64).max
+            pairs = 0
+            if i < pointer[row] or fit[i]:
+                for j in range(i + 1, stop[row]):
+                    if strict and starts[j] > least:
+                        break
+                    if starts[j] > ends[one]:
+                        pairs += fit[j]
+                        least = min(least, ends[j])
+            offsets[at + 1] = offsets[at] + pairs
+            at += 1
+    return offsets
+
+
+@numba.njit(f"Tuple((i8[::1], i8[::1]))({_BLOCK}, i8[::1])", **_COMPILED)
+def following(
+    current: Index,
+    pointer: Index,
+    stop: Index,
+    nearest: Index,
+    starts: Index,
+    ends: Index,
+    fit: Mask,
+    strict: bool,
+    offsets: Index,
+) -> tuple[Index, Index]:
+    """The pairs whose places are given: a candidate, and one that may follow it by its times."""
+    before = np.empty(offsets[-1], dtype=np.int64)
+    after = np.empty(offsets[-1], dtype=np.int64)
+    at = 0
+    for row in range(len(current)):
+        for i in range(pointer[row] - 1, stop[row]):
+            one = current[row] if i < pointer[row] else i
+            place, end = offsets[at], offsets[at + 1]
+            j = i + 1
+            while place < end:
+                if fit[j] and starts[j] > ends[one]:
+                    before[place], after[place] = one, j
+                    place += 1
+                j += 1
+            at += 1
+    return before, after
+
+
+@numba.njit(
+    f"void({_BLOCK}, i8[::1], i8[::1], b1[::1], i8, i8[::1], b1[::1])",
+    **_COMPILED,
+)
+def go_on(
+    current: Index,
+    pointer: Index,
+    stop: Index,
+    nearest: Index,
+    starts: Index,
+    ends: Index,
+    fit: Mask,
+    strict: bool,
+    offsets: Index,
+    after: Index,
+    linked: Mask,
+    limit: int,
+    count: Index,
+    taken: Mask,
+) -> None:
+    """Go on with every row from ``current`` as far as its block reaches, given which of the pairs
+    are ``linked``; ``current``, ``nearest``, ``count`` and ``taken`` are brought up to date."""
+    at = 0
+    for row in range(len(current)):
+        first, one, begin = at, at, pointer[row]
+        while count[row] < limit:
+            follower = -1
+            for place in range(offsets[one], offsets[one + 1]):
+                if linked[place]:
+                    follower = after[place]
+                    break
+            if follower < 0:
+                break
+            taken[follower] = True
+            count[row] += 1
+            current[row], nearest[row] = follower, np.iinfo(np.int64).max
+            one, begin = first + 1 + follower - pointer[row], follower + 1
+        for j in range(begin, stop[row]):
+            if strict and starts[j] > ends[current[row]]:
+                nearest[row] = min(nearest[row], ends[j])
+        at += 1 + stop[row] - pointer[row]

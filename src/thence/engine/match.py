@@ -191,6 +191,8 @@ def concat_chained(parts: Sequence[Match]) -> Match:
         return parts[0]
     conjunct = parts[0].prepared.conjunct
     whole = concat_matches(parts, conjunct.positive)
+    for tick in parts[0].prepared.ticks:
+        whole._times[tick] = np.concatenate([part.time(tick) for part in parts])
     for window in conjunct.repetitions:
         if all(part.has_chains(window.atom) for part in parts):
             found = [part.chains(window.atom) for part in parts]

@@ -8,20 +8,24 @@ candidates is one, and a row of the match becomes as many rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from thence.engine import ranges
 from thence.engine.aggregate import collection_order
+from thence.engine.anychain import any_chain, without_looking
 from thence.engine.arrays import Index, Mask
+from thence.engine.begun import Begun, begun_by
+from thence.engine.evaluate import evaluate
 from thence.engine.match import Match, concat_chained
 from thence.engine.rows import take, without_lineage
-from thence.engine.scan import every_chain, greedy_chains, longest_chains
+from thence.engine.scan import every_chain, greedy_chains
 from thence.engine.search import holds
 from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import Repetition, WindowUse
-from thence.logic.expr import Aggregate, Folded, leaves
+from thence.logic.expr import Aggregate, Expr, Folded, leaves
 
 
 def with_repetitions(match: Match, all_members: bool) -> Match:
@@ -41,10 +45,11 @@ def _is_read(match: Match, window: WindowUse) -> bool:
     """Whether an aggregate is over a repetition."""
     conjunct = match.prepared.conjunct
     terms = [term for term in conjunct.terms if isinstance(term, Aggregate)]
+    computed = [term for term in conjunct.terms if not isinstance(term, Aggregate)]
     terms += [
         leaf.aggregate
-        for condition in conjunct.having
-        for leaf in leaves(condition)
+        for expr in (*computed, *conjunct.having)
+        for leaf in leaves(expr)
         if isinstance(leaf, Folded)
     ]
     return any(match.repetition_of(term) is window for term in terms)
@@ -69,11 +74,18 @@ class Candidates:
     """Whether each fulfils its own conditions."""
     first: Index
     last: Index
+    begun: Begun | None = None
+    """Which candidates may be the first of a longer one, where that matters."""
 
     @property
     def repetition(self) -> Repetition:
         assert self.window.repetition is not None
         return self.window.repetition
+
+    def values(self, expr: Expr, atom: int) -> Any:
+        """An expression over each candidate, which stands for an atom."""
+        longer = self.match.extend(self.rows, atom, self.members)
+        return evaluate(expr, longer.leaf, longer.length)
 
     def linked(self, before: Index, after: Index) -> Mask:
         """Whether one candidate may follow another, by their positions."""
@@ -88,19 +100,27 @@ class Candidates:
 
 
 def _repeated(match: Match, window: WindowUse, members_matter: bool) -> Match:
+    repetition = window.repetition
+    assert repetition is not None
+    members_matter |= repetition.greedy or repetition.strict or bool(repetition.linked)
+    if not members_matter:
+        found = without_looking(match, window)
+        if found is not None:
+            return found
+    begun = begun_by(match, repetition)
     parts = [
-        _in_block(block, window, search, members_matter)
-        for block, search in _blocks(match, window)
+        _in_block(block, window, search, members_matter, begun and begun.cut(low, block.length))
+        for block, search, low in _blocks(match, window)
         if block.length
     ]
     return concat_chained(parts)
 
 
-def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSearch | None]]:
+def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSearch | None, int]]:
     """Some rows of a match at a time, with about a chunk of candidates between them, and the search
-    for these; none where there is nothing to find."""
+    for these, none where there is nothing to find; and with which row they begin."""
     if len(match.rels[window.atom]) == 0:
-        yield match, None
+        yield match, None, 0
         return
     search = WindowSearch(match, window)
     found = search.candidates
@@ -110,24 +130,28 @@ def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSear
         done = total[low - 1] if low else 0
         high = max(int(np.searchsorted(total, done + ranges.CHUNK, "right")), low + 1)
         if low == 0 and high >= match.length:
-            yield match, search
+            yield match, search, 0
             return
         block = match.take(np.arange(low, min(high, match.length)))
-        yield block, WindowSearch(block, window)
+        yield block, WindowSearch(block, window), low
         low = high
 
 
 def _in_block(
-    match: Match, window: WindowUse, search: WindowSearch | None, members_matter: bool
+    match: Match,
+    window: WindowUse,
+    search: WindowSearch | None,
+    members_matter: bool,
+    begun: Begun | None,
 ) -> Match:
-    found = _candidates(match, window, search)
+    found = replace(_candidates(match, window, search), begun=begun)
     repetition = found.repetition
     if repetition.greedy:
         rows, chains = greedy_chains(found)
-    elif not members_matter and not repetition.linked and not repetition.strict:
-        rows, chains = longest_chains(found)
-    else:
+    elif members_matter:
         rows, chains = every_chain(found)
+    else:
+        rows, chains = any_chain(found)
     if len(rows) == match.length and np.array_equal(rows, np.arange(match.length)):
         return match.chained(None, window.atom, chains)
     return match.chained(rows, window.atom, chains)

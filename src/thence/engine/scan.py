@@ -8,6 +8,8 @@ import numpy as np
 
 from thence.engine.arrays import Index, Mask
 from thence.engine.chains import Chains, chains_of, spread
+from thence.engine.links import Links, links_of
+from thence.engine.steps import steps
 from thence.model.errors import EvaluationError
 
 if TYPE_CHECKING:
@@ -63,13 +65,15 @@ def _beginnings(found: Candidates) -> Index:
         return earliest
     begins = np.where((found.first >= 0) & _at(found.fit, found.first), found.first, -1)
     if not repetition.leading:
-        return np.where(begins == earliest, begins, -1) if not repetition.strict else begins
+        return np.where(begins == earliest, begins, -1)
     # Nothing may be able to come before the first.
     own = begins[found.rows]
     before = (own >= 0) & (found.ends < _at(found.starts, own))
     latest = np.full(len(begins), _EVER, dtype=np.int64)
     np.maximum.at(latest, found.rows[before], found.starts[before])
     able = np.flatnonzero(before & found.fit)
+    if found.begun is not None:
+        able = able[found.begun.holds(found.rows[able], found.members[able])]
     if repetition.strict:
         able = able[found.ends[able] >= latest[found.rows[able]]]
     able = able[found.linked(able, own[able])]
@@ -86,81 +90,33 @@ def _at(values: Column, positions: Index) -> Column:
 
 def _scanned(found: Candidates, begins: Index, limit: int) -> tuple[Index, Index]:
     """Sizes and positions of the chains that come about by taking the first that fits, again and
-    again. All rows take a step at a time."""
-    strict = found.repetition.strict
-    rows = np.flatnonzero(begins >= 0)
-    current = begins[rows]
-    taken_rows, taken = [rows], [current]
-    pointer = current + 1
-    nearest = np.full(len(rows), _NEVER, dtype=np.int64)
-    count = np.ones(len(rows), dtype=np.int64)
-    while len(rows):
-        going = (pointer < found.offsets[rows + 1]) & (count < limit)
-        if strict:
-            going &= _at_or(found.starts, pointer) <= nearest
-        rows, current, pointer, nearest, count = (
-            part[going] for part in (rows, current, pointer, nearest, count)
-        )
-        if not len(rows):
-            break
-        after = found.starts[pointer] > found.ends[current]
-        takes = after & found.fit[pointer]
-        asked = np.flatnonzero(takes)
-        takes[asked] = found.linked(current[asked], pointer[asked])
-        if strict:
-            passed = after & ~takes
-            nearest[passed] = np.minimum(nearest[passed], found.ends[pointer[passed]])
-            nearest[takes] = _NEVER
-        taken_rows.append(rows[takes])
-        taken.append(pointer[takes])
-        current = np.where(takes, pointer, current)
-        count = count + takes
-        pointer = pointer + 1
-    owner, positions = np.concatenate(taken_rows), np.concatenate(taken)
-    order = np.lexsort((positions, owner))
-    return np.bincount(owner, minlength=len(begins)).astype(np.int64), positions[order]
+    again."""
+    links = links_of(found)
+    taken = steps(found, begins, limit) if links is None else _walked(found, begins, limit, links)
+    positions = np.flatnonzero(taken)
+    sizes = np.bincount(found.rows[positions], minlength=len(begins))
+    return sizes.astype(np.int64), positions
 
 
-def _at_or(values: Index, positions: Index) -> Index:
-    """Values at positions; beyond the last one, the greatest number there is."""
-    inside = positions < len(values)
-    return np.where(inside, values[np.where(inside, positions, 0)] if len(values) else 0, _NEVER)
+def _walked(found: Candidates, begins: Index, limit: int, links: Links) -> Mask:
+    """Which candidates are taken, where neighbours are only compared."""
+    from thence.engine.kernels import walk  # noqa: PLC0415 (compiles; few rules need it)
 
-
-def longest_chains(found: Candidates) -> tuple[Index, Chains]:
-    """The rows that have any chain of the length asked for; the chains themselves do not matter.
-
-    Leaving out what lies between the ends of a chain gives a shorter one, so it is enough to know
-    the longest: that which takes, of what may follow, what ends first.
-    """
-    repetition = found.repetition
-    count = len(found.first)
-    ends = (repetition.first is not None) + (repetition.last is not None)
-    single = np.zeros(count, dtype=np.bool_)
-    if ends == 2:
-        single = found.first == found.last
-    few = repetition.least <= 1 and not ends
-    lengths = np.diff(found.offsets) if few else _longest(found)
-    shortest = np.where(single, 1, ends)
-    most = repetition.most if repetition.most is not None else _NEVER
-    kept = (np.where(single, 1, lengths) >= repetition.least) & (shortest <= most)
-    if ends == 2:
-        kept &= single | (_at(found.ends, found.first) < _at(found.starts, found.last))
-    rows = np.flatnonzero(kept)
-    empty = np.zeros(len(rows), dtype=np.int64)
-    return rows, chains_of(empty, np.empty(0, dtype=np.int64))
-
-
-def _longest(found: Candidates) -> Index:
-    """The length of the longest chain of each row, between its first and its last."""
-    from thence.engine.kernels import longest  # noqa: PLC0415 (compiles; few rules need it)
-
-    order = np.lexsort((found.ends, found.rows))
-    lows = np.where(found.first >= 0, _at(found.ends, found.first), _EVER)
-    highs = np.where(found.last >= 0, _at(found.starts, found.last), _NEVER)
-    inner = longest(found.offsets, found.starts[order], found.ends[order], lows, highs)
-    ends = (found.first >= 0).astype(np.int64) + (found.last >= 0)
-    return inner + ends
+    return walk(
+        found.offsets,
+        begins,
+        found.starts,
+        found.ends,
+        links.able,
+        links.preceding,
+        limit,
+        found.repetition.strict,
+        links.signs,
+        links.whole,
+        links.whole_before,
+        links.real,
+        links.real_before,
+    )
 
 
 def every_chain(found: Candidates) -> tuple[Index, Chains]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from thence.engine.arrays import Index
+from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.keys import combine, join_codes
 from thence.engine.lookup import having
@@ -30,13 +30,18 @@ def without(match: Match, window: WindowUse) -> Match:
     probing = _probing(match, window)
     if len(probing.rels[window.atom]) == 0:
         return match
-    search_ = WindowSearch(probing, window)
+    return match.where(~having_any(match, WindowSearch(probing, window)))
+
+
+def having_any(match: Match, search_: WindowSearch) -> Mask:
+    """Which rows of a match have something in their window; ranges that say it all need no look at
+    what they hold."""
     if search_.exact:
-        return match.where(search_.candidates.first >= search_.candidates.last)
-    empty = np.ones(match.length, dtype=np.bool_)
+        return search_.candidates.first < search_.candidates.last
+    found = np.zeros(match.length, dtype=np.bool_)
     for probes, _ in search_.found():
-        empty[probes] = False
-    return match.where(empty)
+        found[probes] = True
+    return found
 
 
 def _probing(match: Match, window: WindowUse) -> Match:
@@ -48,6 +53,21 @@ def _probing(match: Match, window: WindowUse) -> Match:
         rows = having(rows, name, evaluate(expr, match.leaf, match.length))
     rels = [rows if atom == window.atom else rel for atom, rel in enumerate(match.rels)]
     return Match(match.prepared, rels, match.length, {}, match, np.arange(match.length))
+
+
+def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
+    """For each row of a match, whether one row of the windowed relation lies in its window; their
+    keys are known to be equal."""
+    prepared = match.prepared
+    longer = match.extend(np.arange(match.length), window.atom, rows)
+    mask = holds(longer, prepared.reduced(window.constraints), _between(match, window))
+    return np.ones(match.length, dtype=np.bool_) if mask is None else mask
+
+
+def _between(match: Match, window: WindowUse) -> list[Expr]:
+    """The predicates of a window that read more than its own atom."""
+    prepared = match.prepared
+    return [p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}]
 
 
 class WindowSearch:
@@ -66,9 +86,7 @@ class WindowSearch:
             ]
         )
         nodes = _match_nodes(prepared)
-        self.predicates: list[Expr] = [
-            p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) != {window.atom}
-        ]
+        self.predicates: list[Expr] = _between(match, window)
         asked = prepared.reduced(window.constraints)
         self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, self.key())
         self.constraints = unsettled(asked, self.candidates.exact, frozenset((EPOCH, *nodes)))

@@ -205,8 +205,12 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return _atom(pattern, known)
         case Ref(label):
             return quoted(label)
+        case Label(name, Repeat() as inner):  # without parentheses each one would have the label
+            return f"{quoted(name)}: ({_operand(inner, known)})"
         case Label(name, inner):
             return f"{quoted(name)}: {_operand(inner, known)}"
+        case Repeat(Repeat() as inner, least, most):
+            return f"({_operand(inner, known)}){_times(least, most)}"
         case Repeat(inner, least, most):
             return f"{_operand(inner, known)}{_times(least, most)}"
         case Not(absent, first, last):

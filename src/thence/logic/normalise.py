@@ -10,7 +10,8 @@ from thence.logic.body import Body
 from thence.logic.bounds import Bounds, close, first_conflict
 from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse, is_inner
 from thence.logic.expr import Aggregate, Call, Expr
-from thence.logic.ops import Label, Pattern, Rule
+from thence.logic.ops import Label, Pattern, Repeat, Rule
+from thence.logic.optional import variants
 from thence.logic.repeats import is_over, too_late
 from thence.logic.scope import positive_parts
 from thence.logic.timing import close_with_extremes
@@ -40,7 +41,12 @@ class Normaliser:
                 "the alternatives of this pattern multiply to more than a thousand",
                 "give parts of it names of their own, as rules",
             ) from None
-        return [self.conjunct(rule, body) for body in bodies]
+        types = _types(rule, self.schemas.get(rule.event))
+        return [
+            self.conjunct(variant.rule, variant.body, _repeats(body))
+            for body in bodies
+            for variant in variants(rule, body, types)
+        ]
 
     def refuse(self, span: Span, message: str, hint: str | None = None) -> CheckError:
         """The error that refuses a rule, pointing at its text."""
@@ -50,8 +56,8 @@ class Normaliser:
         """Whether a name is that of a static table."""
         return name in self.schemas and self.schemas[name].table
 
-    def conjunct(self, rule: Rule, pattern: Pattern) -> Conjunct:
-        """The conjunct of one alternative of a rule."""
+    def conjunct(self, rule: Rule, pattern: Pattern, repeats: bool) -> Conjunct:
+        """The conjunct of one alternative of a rule, in which something may be repeated."""
         body = Body(rule, self.refuse, self.is_table)
         for part in positive_parts(pattern):
             if isinstance(part, Label):
@@ -64,7 +70,7 @@ class Normaliser:
         start = _known_extreme(body, start, bounds)
         end = _known_extreme(body, end, bounds)
         collects = any(window.mode == "collect" for window in body.windows)
-        if rule.policy.chooses or collects or body.repeated:
+        if rule.policy.chooses or collects or repeats:
             # A group is complete once no further match can fall into it.
             body.gates.append(end)
         for record in body.repeated:
@@ -116,6 +122,11 @@ class Normaliser:
                 "them",
             )
         return bounds
+
+
+def _repeats(pattern: Pattern) -> bool:
+    """Whether something is repeated in a match, if only no times."""
+    return any(isinstance(part, Repeat) for part in positive_parts(pattern))
 
 
 def _types(rule: Rule, schema: EventSchema | None) -> tuple[Type | None, ...]:

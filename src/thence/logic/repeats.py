@@ -12,10 +12,11 @@ from dataclasses import replace
 from thence.logic.body import Body
 from thence.logic.bounds import Bounds, Constraint
 from thence.logic.conjunct import Column, Extreme, NodeTime, Repetition, Shifted, WindowUse
-from thence.logic.expr import PREVIOUS, Attr, Call, Expr, TimeOf, Var
+from thence.logic.expr import PREVIOUS, Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.pieces import Repeated
 from thence.logic.repetition import Element, element_of
 from thence.model.errors import CheckError
+from thence.model.types import DURATION
 
 
 def repetition_uses(
@@ -32,22 +33,21 @@ def repetition_uses(
     element = element_of(record.pattern)
     assert element is not None
     strict, greedy = body.rule.policy.strict, body.rule.policy.greedy
-    use, local = _searched(body, record, element, columns, bounds)
+    use, local, own = _searched(body, record, element, columns, bounds)
     collected.update(local)
-    conditions, predicates = list(element.conditions), list(use.predicates)
-    constraints = list(use.constraints)
+    predicates, constraints = list(use.predicates), list(use.constraints)
     tested: list[Expr] = []
     if strict:
-        # What does not fulfil them still lies in between.
-        tested = [body.rewrite(condition, local) for condition in conditions]
+        # What does not fulfil them is of the kind all the same, and lies in between.
+        tested = own + [body.rewrite(condition, local) for condition in element.conditions]
     else:
-        more, found = body.split_conditions(conditions, local, local)
+        more, found = body.split_conditions([*own, *element.conditions], local, local)
         constraints += more
         predicates += found
     before: WindowUse | None = None
     linked: list[Expr] = []
     if element.linked:
-        before, earlier = _searched(body, record, element, columns, bounds)
+        before, earlier, _ = _searched(body, record, element, columns, bounds)
         before = replace(before, mode="previous")
         linked = [body.rewrite(_linked(c, earlier), local) for c in element.linked]
     repetition = Repetition(
@@ -75,9 +75,10 @@ def repetition_uses(
 
 def _searched(
     body: Body, record: Repeated, element: Element, columns: Sequence[str], bounds: Bounds
-) -> tuple[WindowUse, dict[str, Expr]]:
-    """One more atom for what is repeated, placed where repetitions may lie, and what the names of
-    a repetition stand for."""
+) -> tuple[WindowUse, dict[str, Expr], list[Expr]]:
+    """One more atom for what is repeated, placed where repetitions may lie; what the names of a
+    repetition stand for; and what its arguments and its length must fulfil, beyond what makes the
+    event one of its kind."""
     index = len(body.atoms)
     use = body.use(element.atom.event, element.label, index, element.atom.span)
     body.atoms.append(use)
@@ -96,15 +97,17 @@ def _searched(
             local[argument.name] = column
         else:
             arguments.append((column, argument))
-    predicates = [
-        Call("=", (column, body.rewrite(argument, local)), element.atom.span)
-        for column, argument in arguments
-    ]
-    constraints = [Constraint(use.start, use.end, 0), *_placed(body, record, use.start, use.end)]
+    kind: list[Expr] = []
+    own: list[Expr] = []
+    for column, argument in arguments:
+        equal = Call("=", (column, body.rewrite(argument, local)), element.atom.span)
+        (kind if isinstance(argument, Const) else own).append(equal)
     if element.limit is not None:
-        constraints.append(Constraint(use.end, use.start, element.limit))
-    empty = WindowUse(index, "repeat", tuple(constraints), tuple(links), tuple(predicates), bounds)
-    return empty, local
+        length = Call("-", (NodeTime(use.end), NodeTime(use.start)))
+        own.append(Call("<=", (length, Const(element.limit, DURATION)), record.pattern.span))
+    constraints = [Constraint(use.start, use.end, 0), *_placed(body, record, use.start, use.end)]
+    empty = WindowUse(index, "repeat", tuple(constraints), tuple(links), tuple(kind), bounds)
+    return empty, local, own
 
 
 def _placed(body: Body, record: Repeated, start: int, end: int) -> list[Constraint]:

@@ -87,6 +87,16 @@ def shared_variables(rule: Rule) -> frozenset[str]:
     return frozenset(name for name, count in inside.items() if count > 1 or name in read)
 
 
+def shared_by(repeat: Repeat, rule: Rule) -> frozenset[str]:
+    """The variables of one repetition that have one value for a whole match."""
+    return shared_variables(rule) & set(_bound(repeat))
+
+
+def names_of(repeat: Repeat, rule: Rule) -> frozenset[str]:
+    """The variables and labels that have a value for each time that something is repeated."""
+    return _names(repeat, shared_variables(rule))
+
+
 def joining_variables(rule: Rule) -> frozenset[str]:
     """The variables that several atoms of a rule have, and those that repetitions share."""
     atoms = [part for part in walk(rule.body) if isinstance(part, Atom)]
@@ -155,12 +165,16 @@ def _names(repeat: Repeat, shared: frozenset[str]) -> frozenset[str]:
 
 def _place(condition: Expr, names: Sequence[frozenset[str]]) -> int | None:
     """The repetition whose names a condition reads."""
-    read = {
-        leaf.name if isinstance(leaf, Var) else leaf.label
-        for leaf in leaves(condition)
+    return next((place for place, own in enumerate(names) if reads_any(condition, own)), None)
+
+
+def reads_any(expr: Expr, names: frozenset[str]) -> bool:
+    """Whether an expression reads one of some variables and labels."""
+    return any(
+        (leaf.name if isinstance(leaf, Var) else leaf.label) in names
+        for leaf in leaves(expr)
         if isinstance(leaf, (Var, Attr, TimeOf))
-    }
-    return next((place for place, own in enumerate(names) if own & read), None)
+    )
 
 
 def _joined(conditions: Sequence[Expr]) -> Expr:

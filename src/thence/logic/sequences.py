@@ -12,9 +12,11 @@ from thence.logic.changes import changed
 from thence.logic.conjunct import Column, NodeTime
 from thence.logic.expr import Attr, Call, Const, Expr, Var, leaves
 from thence.logic.ops import Atom, Label, Pattern, Repeat, Seq, Until, Where, Within
+from thence.logic.optional import without_value
 from thence.logic.pieces import Interval, Repeated
 from thence.logic.repetition import Element, element_of
 from thence.logic.scope import positive_variables
+from thence.model.errors import CheckError
 from thence.model.source import Span
 
 if TYPE_CHECKING:
@@ -56,11 +58,7 @@ def in_sequence(body: Body, parts: Sequence[Pattern], span: Span) -> list[Interv
         record.left = next((found[p][1] for p in reversed(places) if p < place), ())
         record.right = next((found[p][0] for p in places if p > place), ())
         if record.pattern.least == 0 and (record.first is not None or record.last is not None):
-            raise body.refuse(
-                record.pattern.span,
-                "a repetition that may be empty needs an event before it and one after it",
-                "write + for at least one, or two rules: one with it and one without",
-            )
+            raise _cannot_be_empty(body, record.pattern)
     if body.rule.policy.strict:
         for one, other in pairwise(places):
             _nothing_between(body, (parts[one], found[one]), (parts[other], found[other]), span)
@@ -85,11 +83,7 @@ def _flat(pattern: Pattern) -> Iterable[Pattern]:
 def anchored(body: Body, repeat: Repeat, first: bool, last: bool, leading: bool) -> Interval:
     """A repetition whose first, or last, or both are events of the match."""
     if repeat.least == 0 and leading and first and last:
-        raise body.refuse(
-            repeat.span,
-            "a repetition that may be empty needs an event before it and one after it",
-            "write + for at least one",
-        )
+        raise _cannot_be_empty(body, repeat)
     place = len(body.atoms)
     ends = [_anchor(body, repeat) if wanted else None for wanted in (first, last)]
     record = Repeated(repeat, (), (), ends[0], ends[1], leading, place)
@@ -102,6 +96,23 @@ def anchored(body: Body, repeat: Repeat, first: bool, last: bool, leading: bool)
         if repeat.least > 1:
             body.constraints.append(Constraint(one.end, other.start, -1, repeat.span))
     return (uses[0].start,), (uses[-1].end,)
+
+
+def _cannot_be_empty(body: Body, repeat: Repeat) -> CheckError:
+    """The refusal of a repetition that may be empty where that cannot be (``optional.py``)."""
+    hint = "write + for at least one, or two rules: one with it and one without"
+    missing = sorted(without_value(repeat, body.rule, body.rule.body))
+    policy = body.rule.policy
+    if policy.greedy or policy.chooses:
+        what = (
+            "with this policy a repetition that may be empty needs an event before it and one after"
+        )
+        return body.refuse(repeat.span, what, hint)
+    if missing:
+        what = f"'{missing[0]}' has no value if this repetition is empty"
+        return body.refuse(repeat.span, what, "bind it in another event, or " + hint)
+    what = "a repetition that may be empty needs another event in its sequence"
+    return body.refuse(repeat.span, what, hint)
 
 
 def _anchor(body: Body, repeat: Repeat) -> int:
