@@ -113,7 +113,7 @@ REPETITIONS = [
     ("SELECT n FROM a, b EVENT SEQ(b{2}, a, b+)", "b", "'b' is repeated, so it is", "b b b2"),
     ("SELECT n FROM a, b EVENT SEQ(a, b{2,1})", "{2,1}", "can never be", "lower limit first"),
     ("SELECT n FROM a, b EVENT SEQ(a, b{x})", "{x", "in whole numbers", "{3} for three times"),
-    ("SELECT n FROM a, b EVENT SEQ(b*, a)", "b*", "may be empty needs an event before", "write +"),
+    ("SELECT COUNT(b) FROM b EVENT b*", "b*", "may be empty needs another event", "write +"),
     ("SELECT n FROM a, b EVENT SEQ(a, b+) USING GREEDY", "b+", "known to be over only", "until c"),
     ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE a.n > PREV(a.n)", "PREV(a.n)",
      "only in a condition on what is repeated", "b.price > PREV(b.price)"),
