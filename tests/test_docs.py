@@ -187,7 +187,7 @@ def test_every_operator_of_event_sql_is_listed() -> None:
         name.lower()
         for row in rows(section(SQL, "EVENT"))
         for usage in code(row[0])
-        for name in re.findall(r"\b[A-Z_]+\*?(?=\()", usage)
+        for name in re.findall(r"\b[A-Z_]+[*+]?(?=\()", usage)
     }
     assert listed - {"not"} == OPERATORS
 

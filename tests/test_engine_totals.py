@@ -1,7 +1,8 @@
-"""Running totals over sliding windows give what looking at every event gives."""
+"""Ranges of sorted events, and running totals over them, give what looking at every event gives."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thence
-from thence.engine import collect, ranges
+from thence.engine import collect, latest, ranges
 
 PROGRAM = """
 event a(k int); event s(k int, v int);
@@ -20,12 +21,23 @@ unkeyed(count(), sum(v)) <- x: a(_), w: extend_backward(x, 6 us), while w: colle
 together(count(), sum(v)) <- x: s(_, u), w: extend(x, 5 us), while w: collect s(_, v), u > -9;
 apart(count(), sum(v)) <- x: s(k, _), w: extend(x, 5 us), while w: collect s(k, v);
 """
+RANGES = """
+event s(k int, v int, f float);
+last_two(k, list(v), sum(f), first(f), last(v), count(distinct v)) <-
+  x: anyone(s(k, _, _)), over 2 rows of x: collect s(k, v, f);
+recent(k, list(v), avg(f), min(f), max(v)) <-
+  x: anyone(s(k, _, _)), over 5 us of x: collect s(k, v, f);
+bounded(list(v), sum(v)) <- x: anyone(s), over 3 rows in 4 us of x: collect s(_, v, _);
+inside(k, list(v), sum(f)) <-
+  x: s(k, _, _), w: extend_backward(x, 6 us), while w: collect s(k, v, f);
+"""
+compiled = cache(thence.compile)
 numbers = st.sampled_from([0, 1, -1, 7, None, 2**40, -(2**40)])
 rows = st.lists(st.tuples(st.sampled_from([1, 2, None]), numbers, st.integers(0, 12)), max_size=14)
 
 
 def results(events: list[tuple[Any, ...]], anchors: list[int]) -> dict[str, Any]:
-    program = thence.compile(PROGRAM)
+    program = compiled(PROGRAM)
     found = program.run(
         {
             "a": [{"k": 1 + time % 2, "time": time} for time in anchors],
@@ -45,6 +57,54 @@ def test_running_totals_are_what_looking_at_each_event_gives(
         patch.setattr(collect, "sliding", lambda *_: None)
         patch.setattr(ranges, "CHUNK", chunk)
         assert results(events, anchors) == totals
+
+
+intervals = st.tuples(
+    st.sampled_from([1, 2, None]),
+    st.sampled_from([0, 1, 7, None]),
+    st.sampled_from([0.1, -0.0, 1e17, -1e17, float("nan"), None]),
+    st.integers(0, 6),
+    st.sampled_from([0, 0, 1, 3]),
+)
+
+
+@given(st.lists(intervals, max_size=14), st.booleans(), st.sampled_from([1, 3, 1 << 18]))
+def test_ranges_are_what_looking_at_each_event_gives(
+    events: list[tuple[Any, ...]], instants: bool, chunk: int
+) -> None:
+    program = compiled(RANGES)
+    table = [
+        {"k": k, "v": v, "f": f, "start": start, "end": start + (0 if instants else length)}
+        for k, v, f, start, length in events
+    ]
+
+    def found() -> dict[str, Any]:
+        results = program.run({"s": table}, until=100)
+        return {name: sorted(map(str, rows.to_pylist())) for name, rows in results.items()}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranges, "CHUNK", chunk)
+        ranged = found()
+        patch.setattr(collect, "sliding", lambda *_: None)
+        assert found() == ranged
+        patch.setattr(latest, "unique_by", lambda *_, **__: False)
+        assert found() == ranged
+
+
+@pytest.mark.parametrize("function", ["sum", "list"])
+def test_what_no_window_holds_need_have_no_value(function: str) -> None:
+    program = thence.compile(
+        f"event a(); event s(v int); r({function}(10 % v)) <- x: a, over 2 rows of x: collect s(v);"
+    )
+    events = {
+        "a": [{"time": 5}],
+        "s": [{"v": v, "time": time} for time, v in enumerate((0, 3, 4, 0), 2)],
+    }
+    with pytest.raises(thence.EvaluationError, match="zero"):
+        program.run(events)
+    events["s"][-1]["time"] = 6
+    (row,) = program.run(events)["r"].to_pylist()
+    assert row["c1"] == (3 if function == "sum" else [1, 2])
 
 
 def totals(values: list[int]) -> tuple[int, float]:

@@ -238,6 +238,12 @@ def test_an_event_is_kept_for_the_rule_that_needs_it_longest() -> None:
         ("x: a(k, _), w: extend(x, 5 s), while w: not b(k, _)", ("k",)),
         ("x: a(k, _), w: extend(x, 5 s), while w: not b()", ()),
         ("a() seq b()", ()),
+        ("x: a() seq y: b() where x.k is not distinct from y.v", ("k",)),
+        ("x: a() seq y: b() where x.k is distinct from y.v", ()),
+        (
+            "x: a(k, _), w: extend(x, 5 s), while w: not (y: b() where y.v is not distinct from k)",
+            ("k",),
+        ),
     ],
 )
 def test_the_columns_that_split_the_work(body: str, key: tuple[str, ...]) -> None:

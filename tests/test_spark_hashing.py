@@ -52,6 +52,12 @@ def test_zero_and_minus_zero_meet() -> None:
     assert a == b
 
 
+def test_what_is_identical_meets_though_it_equals_nothing() -> None:
+    odd = np.array([0x7FF8000000000000, 0xFFF8000000000001], np.uint64).view(np.float64)
+    a, b, c, d = hashes([*odd.tolist(), None, None], pa.float64(), "float")
+    assert a == b != c == d
+
+
 def test_decimals_are_told_apart_by_all_their_digits() -> None:
     numbers = [Decimal("5.01"), Decimal("5.02"), Decimal("-5.01"), None, Decimal("5.01")]
     a, b, c, _, again = hashes(numbers, pa.decimal128(9, 2), "decimal")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import thence
 from thence.spark.parts import Piece, cut
 from thence.spark.slices import Reach
@@ -115,6 +117,48 @@ def test_a_group_of_an_aggregate_must_not_be_torn_apart() -> None:
     rule = "x: a(k, _, _), w: extend(x, 5 s), while w: collect b(k, v, _);"
     assert the_piece(f"r(sum(v)) <- {rule}").key is None
     assert keys(the_piece(f"r(k, sum(v)) <- {rule}")) == {"a": ("x",), "b": ("x",)}
+
+
+# -- causes
+
+MADE = """
+    r(x) <- (a(x, _, _) seq b(x, _, _)) within 5 s;
+    q(y) <- (r(y) seq c(y, _, _)) within 9 s;
+    t(k, count()) <- o: c(k, _, _), w: extend_backward(o, 9 s), while w: collect r(k);
+"""
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "m(x) <- (p: r(x) and y: a(x, _, _)) within 9 s where caused_by(p, y);",
+        "m(x) <- (p: q(x) and y: a(x, _, _)) within 9 s where caused_by(p, y);",
+        "m(x) <- (p: q(x) and y: a(x, _, _)) within 9 s where not caused_by(p, y);",
+        # That the two have the attribute in common is said by the rules between them.
+        "m(x) <- (p: q(x) and y: a(_, _, _)) within 9 s where caused_by(p, y);",
+        "m(x) <- (p: t(x, _) and y: b(_, _, _)) within 9 s where caused_by(p, y);",
+    ],
+)
+def test_what_a_cause_and_its_effect_share_is_the_key(rule: str) -> None:
+    (piece,) = pieces(MADE + rule, "m")
+    assert {event: key for event, key in keys(piece).items() if event in "abcrq"}.items() <= {
+        "a": ("x",), "b": ("x",), "c": ("x",), "r": ("x",), "q": ("y",),
+    }.items()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        # One way to make it forgets what the other keeps.
+        "r(y) <- (a(_, y, _) seq b(_, _, _)) within 5 s;"
+        "m(x) <- (p: r(x) and y: a(_, _, _)) within 9 s where caused_by(p, y);",
+        # What an effect was not made of need have nothing in common with it.
+        "m(x) <- (p: r(x) and y: a(_, _, _)) within 9 s where not caused_by(p, y);",
+    ],
+)
+def test_causes_that_share_nothing_have_no_key(rule: str) -> None:
+    last = pieces(MADE + rule, "m")[-1]
+    assert (last.how, last.key) == ("time", None)
 
 
 # -- results that may be found in several places

@@ -8,7 +8,7 @@ import thence
 from thence.model.errors import Diagnostic, ProgramError
 
 EVENTS = """event a(k int, n int); event b(k int, m int); event c(x int);
-event t(k int, temp float);
+event t(k int, temp float); table book(id int, name string);
 """
 
 
@@ -58,10 +58,85 @@ NAMES = [
     ("SELECT * FROM a x, b y EVENT OR(x, y)", "*", "not occur in every alternative", "PARTITION"),
     ("SELECT x.n, t.temp FROM a x, b y, t EVENT BETWEEN(x, y)", "t.temp", "'t' is collected",
      "with an aggregate"),
-    ("SELECT AVG(t.temp) + 1 FROM a x, b y, t EVENT BETWEEN(x, y)", "AVG",
-     "an item of SELECT by itself", "in a query over this one"),
-    ("SELECT n FROM a WHERE COUNT(*) > 1", "COUNT", "an item of SELECT by itself", "over this one"),
+    ("SELECT AVG(MAX(t.temp)) FROM a x, b y, t EVENT BETWEEN(x, y)", "MAX",
+     "cannot stand inside another", "over this one"),
+    ("SELECT n FROM a WHERE COUNT(*) > 1", "COUNT", "WHERE looks at one match", "in HAVING"),
     ("SELECT AVG(n) FROM a", "AVG(n)", "nothing to aggregate", "BETWEEN(a, b)"),
+    ("SELECT COUNT(y) FROM a x, b y, c z EVENT OR(APERIODIC*(x, y, z), x)", "APERIODIC*(x, y, z)",
+     "cannot stand in a choice or an absence", "of its own"),
+    ("SELECT y.m FROM a x, b y, c z EVENT APERIODIC*(x, y, z)", "y.m", "'y' is collected",
+     "with an aggregate"),
+]  # fmt: skip
+
+ROWS = [
+    ("SELECT n FROM a WHERE n > 1 OR EXISTS (SELECT * FROM book)",
+     "n > 1 OR EXISTS (SELECT * FROM book)", "stands by itself", "one CREATE EVENT for each"),
+    ("SELECT n FROM a WHERE n + n IN (SELECT id FROM book) OR n > 1",
+     "n + n IN (SELECT id FROM book) OR n > 1", "stands by itself", "one CREATE EVENT for each"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM b WHERE b.k = a.k)", "b", "'b' is no table",
+     "NOTPRECEDES(a, b, '1 min')"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM bok)", "bok", "'bok' is no table", "'book'?"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM (SELECT * FROM book) x)",
+     "SELECT * FROM book", "this query is no table", "NOTPRECEDES"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book GROUP BY id)",
+     "EXISTS (SELECT * FROM book GROUP BY id)", "SELECT, FROM and WHERE alone", "t.x = a.x"),
+    ("SELECT n FROM a WHERE n IN (SELECT id, name FROM book)", "id, name", "with one column",
+     "x IN (SELECT"),
+    ("SELECT n FROM a WHERE n IN (SELECT * FROM book)", "*", "with one column", "x IN (SELECT"),
+    ("SELECT n FROM a WHERE n IN (SELECT ID FROM book)", "ID", "has a column 'ID'", "'id'"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT zz FROM book)", "zz", "has a column 'zz'", "k, n"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book x WHERE x.zz = n)", "x.zz",
+     "'book' has no column 'zz'", "id, name"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book x y WHERE id = n)", "id",
+     "could be a column of several aliases", "x.id or y.id"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book x, book x)", "x", "is given twice", None),
+    ("SELECT n FROM a WHERE NOT EXISTS (SELECT * FROM book x y WHERE x.id = n)", "book x y",
+     "a row of one table", "with EXISTS"),
+    ("SELECT n FROM a WHERE EXISTS (SELECT * FROM book WHERE n IN (SELECT id FROM book))",
+     "n IN (SELECT id FROM book)", "cannot hold another one", "FROM t1, t2"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE COUNT(b) IN (SELECT id FROM book)", "COUNT(b)",
+     "reads single events, and no aggregates", "query of its own"),
+    ("SELECT n FROM a, b EVENT NOTFOLLOWS(a, b, '1 s')"
+     " WHERE EXISTS (SELECT * FROM book WHERE id = a.n + b.m)",
+     "EXISTS (SELECT * FROM book WHERE id = a.n + b.m)", "rows up for 'a' and 'b', of which some",
+     "for one of them"),
+    ("SELECT COUNT(b) FROM b EVENT b{2} WHERE b.m IN (SELECT id FROM book) USING STRICT",
+     "b.m IN (SELECT id FROM book)", "with STRICT, 'b' is every event", "query of its own"),
+    ("SELECT EXISTS (SELECT * FROM book) FROM a", "EXISTS (SELECT * FROM book)",
+     "only in FROM, WITH, and the WHERE", "in a rule"),
+]  # fmt: skip
+
+REPETITIONS = [
+    ("SELECT b.m FROM a, b, c EVENT SEQ(a, b+, c)", "b.m", "'b' is repeated", "with an aggregate"),
+    ("SELECT b.* FROM a, b, c EVENT SEQ(a, b+, c)", "b.*", "'b' is repeated", "with an aggregate"),
+    ("SELECT n FROM a, b EVENT SEQ(b, a, b+)", "b", "'b' is repeated, so it is several", "b b b2"),
+    ("SELECT n FROM a, b EVENT SEQ(b{2}, a, b+)", "b", "'b' is repeated, so it is", "b b b2"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b{2,1})", "{2,1}", "can never be", "lower limit first"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b{x})", "{x", "in whole numbers", "{3} for three times"),
+    ("SELECT COUNT(b) FROM b EVENT b*", "b*", "may be empty needs another event", "write +"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) USING GREEDY", "b+", "known to be over only", "until c"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE a.n > PREV(a.n)", "PREV(a.n)",
+     "only in a condition on what is repeated", "b.price > PREV(b.price)"),
+    ("SELECT PREV(b.m) FROM a, b EVENT SEQ(a, b+)", "PREV(b.m)", "only in a condition", "WHERE"),
+    ("SELECT n FROM a, b, c EVENT SEQ(a, b+, c+) WHERE b.m < c.x", "b.m < c.x",
+     "asked of each 'b', and of each 'c'", "FIRST(b.x) < LAST(c.x)"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE b.m < AVG(b.m)", "b.m < AVG(b.m)",
+     "is about all repetitions together", "2 * AVG(b.x)"),
+    ("SELECT n FROM a, b EVENT SEQ(a, b+) WHERE AVG(a.n) > 1", "AVG", "one match at a time",
+     "what EVENT repeats"),
+    ("SELECT COUNT(v) FROM b v w EVENT AND(v{2}, w{2})", "AND(v{2}, w{2})",
+     "cannot be told apart here", "SEQ(v+, w+)"),
+    ("SELECT COUNT(t) FROM a, b, c, t EVENT SEQ(BETWEEN(a, c), b+)", "b+",
+     "collects events, or repeats them, but not both", "a query of its own"),
+    ("SELECT COUNT(b) FROM a, b, c EVENT APERIODIC*(a, b{2}, c)", "b{2}",
+     "collects events, or repeats them, but not both", "a query of its own"),
+    ("SELECT n FROM a, b, c EVENT SEQ(a, NOT b{2,}, c) WHERE COUNT(b) > 3", "COUNT(b) > 3",
+     "all repetitions of what must be absent", "NOT b{3,}"),
+    ("SELECT n FROM a, b, c EVENT SEQ(a, NOT b{2,}, c) WHERE b.m > a.n", "b.m > a.n",
+     "compares 'b', which is deep inside", "PARTITION BY"),
+    ("SELECT COUNT(b) FROM a, b, c EVENT OR(SEQ(a, b+), c)", "COUNT(b)",
+     "not occur in every alternative", "one CREATE EVENT for each alternative"),
+    ("SELECT n FROM a, b, c EVENT UNTIL(a, b, c)", "UNTIL(a, b, c)", "UNTIL takes two", "(a, b)"),
 ]  # fmt: skip
 
 EVENT_CLAUSE = [
@@ -83,6 +158,8 @@ EVENT_CLAUSE = [
     ("ANY(x, y)", "ANY(x, y)", "ANY needs to know how many", "ANY(2, a, b, c)"),
     ("ANY(3, x, y)", "3", "ANY 3 of 2 events is not possible", "from 1 to 2"),
     ("APERIODIC(x, y)", "APERIODIC(x, y)", "takes three events, and 2 are", "(a, b, c)"),
+    ("APERIODIC*(x, y)", "APERIODIC*(x, y)", "takes three events, and 2 are", "(a, b, c)"),
+    ("RELATIVE+(x, y)", "RELATIVE+(x, y)", "RELATIVE+ takes one event, and 2 are given", "+(a)"),
     ("THEN(x)", "THEN(x)", "THEN takes two events or more, and 1 is given", "THEN(a, b)"),
     ("THEN(x, y, '1 s')", "'1 s'", "THEN takes no duration", "in WHERE"),
     ("PERIODIC*(x, y)", "PERIODIC*(x, y)", "needs a duration", "PERIODIC*(a, '10 s', b)"),
@@ -123,6 +200,23 @@ CLAUSES = [
      " WHERE z.m = x.n", "z.m = x.n", "compares 'z', which is deep inside", "PARTITION BY"),
     ("SELECT x.n FROM a x, b y z, c EVENT NOTFOLLOWS(x, SEQ(y, OR(z, c)), '1 s')"
      " WHERE z.m = x.n", "z.m = x.n", "compares 'z', which is deep inside", "PARTITION BY"),
+    # conditions on aggregates
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) WHERE COUNT(t) > 1", "COUNT",
+     "WHERE looks at one match at a time", "come in HAVING"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING x.n > 1", "x.n > 1",
+     "HAVING is about aggregates", "into WHERE"),
+    ("SELECT x.n AS v FROM a x, b y, t EVENT BETWEEN(x, y) HAVING v > 1", "v > 1",
+     "HAVING is about aggregates", "into WHERE"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING COUNT(t) > y.m", "y.m",
+     "'y.m' is neither selected nor in an aggregate", "select y.m"),
+    ("SELECT COUNT(t) AS n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING n > MAX(t.temp)", "n",
+     "'x.n' is neither selected nor in", "AS must give another name"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING t.temp > AVG(t.temp)",
+     "t.temp > AVG(t.temp)", "'t' is collected", "with an aggregate"),
+    ("SELECT x.n FROM a x, b y EVENT SEQ(x, y) HAVING COUNT(x) > 1", "COUNT(x) > 1",
+     "nothing to aggregate", "BETWEEN(a, b)"),
+    ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y) HAVING COUNT(t) > 1 USING LAST", "USING",
+     "USING comes before HAVING", "WHERE … GROUP BY … HAVING"),
     # windows
     ("SELECT x.n FROM a x, b y, t EVENT BETWEEN(x, y)", "t", "neither in EVENT nor in an aggregate",
      "COUNT(t)"),
@@ -136,7 +230,7 @@ WINDOWS = [
     ("SELECT AVG(temp) FROM t GROUP BY k", "k", "GROUP BY goes with a window", "[RANGE BY"),
     ("SELECT x.n FROM a x, b y EVENT SEQ(x, y) GROUP BY k", "k", "GROUP BY goes with a window",
      "with EVENT"),
-    ("SELECT temp FROM t HAVING temp > 1", "temp > 1", "HAVING goes with a window", "[RANGE BY"),
+    ("SELECT temp FROM t HAVING temp > 1", "temp > 1", "HAVING goes with EVENT", "[RANGE BY"),
     ("SELECT AVG(temp) FROM t [SLIDE BY 1 s]", "[SLIDE BY 1 s]", "needs its length", "RANGE BY"),
     ("SELECT AVG(temp) FROM t [RANGE BY '-1 s']", "'-1 s'", "must be more than nothing", None),
     ("SELECT AVG(temp) FROM t [RANGE BY 5]", "5", "5 has no unit of time", "5 s"),
@@ -167,7 +261,9 @@ WINDOWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "where", "message", "hint"), [*NAMES, *CLAUSES, *WINDOWS])
+@pytest.mark.parametrize(
+    ("text", "where", "message", "hint"), [*NAMES, *CLAUSES, *WINDOWS, *REPETITIONS, *ROWS]
+)
 def test_what_a_query_is_refused_for(text: str, where: str, message: str, hint: str | None) -> None:
     check(f"CREATE EVENT r AS {text};", where, message, hint)
 

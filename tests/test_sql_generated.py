@@ -20,8 +20,8 @@ STREAMS = ("a", "b")
 END = 1_000
 OPERATORS = (
     "follows", "precedes", "both", "and", "seq", "during", "or", "anyone",
-    "notseq", "notfollows", "notprecedes", "between", "then", "prior", "relative", "simultaneous",
-    "immediately", "other_than", "aperiodic", "without", "periodic*", "any",
+    "notseq", "notfollows", "notprecedes", "between", "until", "then", "prior", "relative",
+    "simultaneous", "immediately", "other_than", "aperiodic", "without", "periodic*", "any",
 )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ class Clause:
         if self.operator == "notseq":
             assert self.absent is not None
             return f"SEQ({shown[0]}, NOT {self.absent.text()}, {shown[1]})"
-        if self.absent is not None and self.operator != "between":
+        if self.absent is not None and self.operator not in ("between", "until"):
             place = {"other_than": 0, "without": 1}.get(self.operator, len(shown))
             shown.insert(place, self.absent.text())
         if self.operator == "any":
@@ -73,7 +73,7 @@ class Clause:
             chosen = [row for few in combinations(inside, self.limit) for row in product(*few)]
             return [replace(self, parts=row) for row in chosen]
         # Whichever alternative occurs next closes a window.
-        absent = self.parts[1] if self.operator == "between" else self.absent
+        absent = self.parts[1] if self.operator in ("between", "until") else self.absent
         earlier = self.parts[1] if self.operator == "without" else None
         return [
             replace(self, parts=chosen, absent=absent, earlier=earlier)
@@ -132,10 +132,11 @@ def interval(
         case "during":
             inside = starts[1] < starts[0] and ends[0] < ends[1]
             return (min(starts), max(ends)) if inside else None
-        case "seq" | "notseq" | "between":
+        case "seq" | "notseq" | "between" | "until":
             if not all(e < s for e, s in zip(ends, starts[1:], strict=False)):
                 return None
-            if clause.operator != "seq" and _absent(clause, env, events, ends[0], starts[1]):
+            since = starts[0] if clause.operator == "until" else ends[0]
+            if clause.operator != "seq" and _absent(clause, env, events, since, starts[1]):
                 return None
             return starts[0], ends[-1]
         case "notfollows":
@@ -205,7 +206,7 @@ def _absent(
         return after < start and end < before
 
     # Any events at all may close a window earlier, whatever other aliases stand for.
-    others = {} if clause.operator == "between" else env
+    others = {} if clause.operator in ("between", "until") else env
     return _occurs(clause.absent, others, events, between)
 
 
@@ -250,6 +251,8 @@ def clauses(draw: st.DrawFn, used: list[str], place: list[str], depth: int = 2) 
     if operator == "any":
         parts = tuple(inner(place) for _ in range(draw(st.integers(1, 3))))
         return Clause(operator, parts, None, draw(st.integers(1, len(parts))))
+    if operator == "until":
+        return Clause(operator, (inner(place), alias([])))
     two = operator in ("during", "between", "periodic*")
     parts = tuple(inner(place) for _ in range(2 if two else draw(st.integers(2, 3))))
     timed = operator in ("follows", "precedes", "both", "periodic*")

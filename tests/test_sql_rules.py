@@ -13,6 +13,7 @@ from thence.logic.ops import Rule
 from thence.model.source import Source
 
 EVENTS = """event a(k int, n int); event b(k int, m int); event c(k int);
+table book(id int, name string);
 """
 
 
@@ -47,6 +48,28 @@ def rules(text: str) -> tuple[Rule, ...]:
             "r(duration(x) as d) <- x: a() where duration(x) > 1 s",
         ),
         ("SELECT DISTINCT n FROM a", "r(a.n) <- a: a()"),
+        (
+            "SELECT k, AVG(y.m) AS mean FROM a x, b y, c z PARTITION BY k "
+            "EVENT SEQ(x, y+, z) WITHIN 5 s WHERE y.m > PREV(y.m) USING GREEDY",
+            "r(k, avg(y.m) as mean) <- x: a(k=k) seq y: b(k=k)+ seq z: c(k=k) within 5 s "
+            "where y.m > prev(y.m) using greedy",
+        ),
+        (
+            "SELECT n FROM a WHERE NOT EXISTS (SELECT * FROM book WHERE id = n)",
+            "r(a.n) <- a: a(n=n), not book: book(id=n)",
+        ),
+        (
+            "SELECT n FROM a WHERE a.n + 1 IN (SELECT id FROM book WHERE name > 'x')",
+            "r(a.n) <- a: a(), (book: book() where book.name > 'x' and book.id = a.n + 1)",
+        ),
+        (
+            "SELECT y.k, COUNT(y) AS n FROM b y PARTITION BY k EVENT y{2,5} USING STRICT",
+            "r(k, count(y) as n) <- y: b(k=k){2,5} using strict",
+        ),
+        (
+            "SELECT x.n FROM a x, b y, c z PARTITION BY k EVENT x seq y* until z WHERE z.k > 1",
+            "r(x.n) <- x: a(k=k) seq y: b(k=k)* until (z: c(k=k) where z.k > 1)",
+        ),
     ],
 )
 def test_a_query_and_its_rule(query: str, rule: str) -> None:
@@ -72,6 +95,14 @@ def test_a_query_is_printed_as_its_rules() -> None:
         "r(big.n) <- follows(big: `#r.big`(k=k), b: b(k=k), 1 min);",
     ]
     assert "CREATE" not in format_program(program)
+
+
+def test_repetitions_agree_in_partition_columns_that_are_not_selected() -> None:
+    found = rules("CREATE EVENT r AS SELECT COUNT(y) AS n FROM b y PARTITION BY k EVENT y{2};")
+    assert [format_rule(rule) for rule in found] == [
+        "`#r.groups`(k, count(y.start) as a2) <- y: b(k=k){2};",
+        "r(group.a2 as n) <- group: `#r.groups`();",
+    ]
 
 
 def test_queries_inside_queries_stay_inside() -> None:
@@ -159,10 +190,19 @@ def test_a_condition_tells_events_apart_only_where_time_does_not(clause: str, sa
 def test_words_of_sql_are_free_in_rules() -> None:
     for word in (
         "create", "select", "from", "with", "by", "partition", "group", "having", "join", "using",
-        "range", "slide", "rows", "now", "over", "of",
+        "range", "slide", "rows", "now", "over", "of", "exists",
     ):  # fmt: skip
         text = f"event {word}({word} int); r({word}) <- l: {word}({word}) where l.{word} > 1;"
         assert thence.compile(text).derived[0].names == (word,)
+
+
+def test_a_query_in_a_condition_needs_a_query_around_it() -> None:
+    for condition in ("exists (select * from book)", "x in (select id from book)"):
+        with pytest.raises(thence.ParseError, match="the WHERE of another query"):
+            rules(f"r(x) <- a(x, _) where {condition};")
+    for free in ("exists(select)", "x in (select, 3)", "select in (select)"):
+        text = f"event exists(select bool); r() <- exists(select), b(_, x) where {free};"
+        assert len(rules(text.replace("where exists(select)", "where select"))) == 1
 
 
 def test_a_result_tells_which_events_it_rests_on() -> None:

@@ -20,7 +20,7 @@ from thence.engine.collect import collected, holdings
 from thence.engine.derive import Horizon, Inputs, all_matches
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match
-from thence.engine.merge import merged_results
+from thence.engine.merge import Merged, merged_results
 from thence.engine.pinned import HEAD, head_atom, pinned
 from thence.engine.policy import chosen, chosen_groups
 from thence.engine.prepared import Prepared
@@ -120,7 +120,8 @@ class History:
         self.events = {name: distinct(without_lineage(found)) for name, found in events.items()}
         self._numbered = {name: _numbered(found) for name, found in self.events.items()}
         self._none = {name: _none_of(found) for name, found in self._numbered.items()}
-        self._chosen: dict[int, set[tuple[Any, ...]]] = {}
+        self._chosen: dict[int, list[Match]] = {}
+        self._merged: dict[int, Merged | None] = {}
 
     def direct(self, event: str, rows: Sequence[int]) -> dict[int, list[Derived]]:
         """The derivations of some events of a type, by their numbers."""
@@ -197,50 +198,59 @@ class History:
         self, rule: Sequence[Prepared], heads: Events
     ) -> Iterator[tuple[int, Derived]]:
         """The derivations by a rule whose policy makes one event of several matches."""
-        inputs, moment = Inputs(self._none, self._numbered), Horizon(NEVER, self.horizon)
-        everything = [match for a in rule for match in all_matches(a, inputs, moment)]
-        groups = chosen_groups(rule[0].conjunct.policy, everything, {}) if everything else []
-        if not groups:
+        found = self._merged_by(rule)
+        if found is None:
             return
-        found = merged_results(groups, lineage=False)
-        both = row_ids(concat([heads, found.events])).tolist()
-        positions = {each: place for place, each in enumerate(both[: len(heads)])}
+        both = row_ids(concat([heads, found.events]))
+        positions = {each: place for place, each in enumerate(both[: len(heads)].tolist())}
         ids = both[len(heads) :]
+        asked = np.isin(ids, both[: len(heads)])
         uses: dict[int, set[Use]] = {}
         gaps: dict[int, dict[tuple[object, ...], Gap]] = {}
         for part in found.parts:
-            match = part.match
+            rows = asked[part.numbers]
+            match, numbers = part.match.where(rows), part.numbers[rows].tolist()
             used = [_uses_of(match, a, match.rows(a)) for a in match.prepared.conjunct.parts]
-            pairs = zip(part.numbers.tolist(), _gaps(match), strict=True)
-            for row, (number, absent) in enumerate(pairs):
-                if ids[number] in positions:
-                    uses.setdefault(number, set()).update(each[row] for each in used)
-                    gaps.setdefault(number, {}).update((gap.identity, gap) for gap in absent)
+            for row, (number, absent) in enumerate(zip(numbers, _gaps(match), strict=True)):
+                uses.setdefault(number, set()).update(each[row] for each in used)
+                gaps.setdefault(number, {}).update((gap.identity, gap) for gap in absent)
             for held in part.collections:
-                members = _uses_of(match, held.window.atom, held.members, collected=True)
-                for number, use in zip(part.numbers[held.rows].tolist(), members, strict=True):
-                    if ids[number] in positions:
-                        uses[number].add(use)
+                kept = np.flatnonzero(rows[held.rows])
+                members = _uses_of(match, held.window.atom, held.members[kept], collected=True)
+                owners = part.numbers[held.rows[kept]].tolist()
+                for number, use in zip(owners, members, strict=True):
+                    uses[number].add(use)
         for number, made_of in uses.items():
             derived = Derived(
                 rule[0].conjunct.span, frozenset(made_of), tuple(gaps[number].values())
             )
-            yield positions[ids[number]], derived
+            yield positions[int(ids[number])], derived
+
+    def _merged_by(self, rule: Sequence[Prepared]) -> Merged | None:
+        """All that a rule whose policy merges matches has derived; None where that is nothing."""
+        if id(rule) not in self._merged:
+            matches = self._matches(rule)
+            groups = chosen_groups(rule[0].conjunct.policy, matches, {}) if matches else []
+            self._merged[id(rule)] = merged_results(groups, lineage=False) if groups else None
+        return self._merged[id(rule)]
+
+    def _matches(self, rule: Sequence[Prepared]) -> list[Match]:
+        """Every match of a rule, before its policy chooses."""
+        inputs, moment = Inputs(self._none, self._numbered), Horizon(NEVER, self.horizon)
+        return [match for a in rule for match in all_matches(a, inputs, moment)]
 
     def _counting(self, rule: Sequence[Prepared], number: int, match: Match) -> Match:
         """The rows of a match of one alternative that the rule's policy lets count."""
         policy = rule[0].conjunct.policy
         if not policy.chooses or not match.length:
             return match
-        known = self._chosen.get(id(rule))
-        if known is None:
-            inputs, moment = Inputs(self._none, self._numbered), Horizon(NEVER, self.horizon)
-            everything = [m for a in rule for m in all_matches(a, inputs, moment)]
-            counted = chosen(policy, everything, {}) if everything else []
-            known = self._chosen[id(rule)] = {
-                (rule.index(m.prepared), *row) for m in counted for row in _members(m)
-            }
-        mask = [(number, *row) in known for row in _members(match)]
+        counted = self._chosen.get(id(rule))
+        if counted is None:
+            everything = self._matches(rule)
+            counted = self._chosen[id(rule)] = chosen(policy, everything, {}) if everything else []
+        own = [m for m in counted if m.prepared is rule[number]]
+        known = {row for m in own for row in _members(_near(m, match))}
+        mask = [row in known for row in _members(match)]
         return match.where(np.array(mask, dtype=np.bool_))
 
     def _moment(self, derived: Derived) -> list[tuple[int, int, str, str, int]]:
@@ -356,6 +366,18 @@ def _members(match: Match) -> Iterator[tuple[Any, ...]]:
     if match.prepared.conjunct.repetitions:
         columns.append([tuple(sorted(use.key for use in uses)) for uses in _repeated(match)])
     return zip(*columns, strict=True)
+
+
+def _near(match: Match, other: Match) -> Match:
+    """The rows of a match that have their first event in common with a row of another one."""
+    parts = match.prepared.conjunct.parts
+    if not parts:
+        return match
+    atom = parts[0]
+    mine, theirs = (
+        np.asarray(each.rels[atom].columns[ROW])[each.rows(atom)] for each in (match, other)
+    )
+    return match.where(np.isin(mine, theirs))
 
 
 def _uses(match: Match) -> list[list[Use]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from thence.engine import ranges
 from thence.engine.aggregate import aggregate, collection_order, group_ids, once_per_group
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
+from thence.engine.latest import among_last, collecting, identified
 from thence.engine.lineage import collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
-from thence.engine.rows import LINEAGE, concat, take, unique_by, without_lineage
-from thence.engine.sliding import identified, sliding
+from thence.engine.rows import LINEAGE, concat, take
+from thence.engine.sliding import sliding
 from thence.engine.windows import WindowSearch
-from thence.logic.conjunct import WindowUse, is_inner
+from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
 
@@ -33,16 +34,43 @@ class Collection:
     members: Index
 
 
+_Held = tuple[WindowSearch, bool]
+"""The search for what a window collects, and whether that is all that it collects."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Matches of one alternative of a rule, and the group that each belongs to."""
+    """Matches of one alternative of a rule, the group that each belongs to, and the searches for
+    what its windows hold."""
 
     match: Match
     groups: Index
+    held: Sequence[_Held] = ()
 
     @property
     def windows(self) -> list[WindowUse]:
-        return [w for w in self.match.prepared.conjunct.windows if w.mode == "collect"]
+        return _collecting_windows(self.match)
+
+    def take(self, rows: Index, low: int) -> _Part:
+        """Some of the matches, with groups that are numbered from ``low``."""
+        match = self.match.take(rows)
+        held = [(search.take(match, rows), settled) for search, settled in self.held]
+        return _Part(match, self.groups[rows] - low, held)
+
+
+class _Ranks:
+    """The order of what is collected, found once for all groups of a rule."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], Index] = {}
+
+    def of(self, relations: Sequence[tuple[Match, int]]) -> Index:
+        """The ranks of the events of some atoms, one after another."""
+        key = tuple(id(match.rels[atom]) for match, atom in relations)
+        if key not in self._known:
+            own = [identified(match, atom) for match, atom in relations]
+            self._known[key] = collection_order(own)
+        return self._known[key]
 
 
 def collected(matches: Sequence[Match], lineage: bool) -> Events:
@@ -81,39 +109,28 @@ def collected(matches: Sequence[Match], lineage: bool) -> Events:
 
 def _by_blocks(parts: Sequence[_Part], heads: Events, lineage: bool) -> Events:
     """The results of groups, looking at everything that their windows hold."""
-    count = len(heads)
-    return concat([_block(block, heads, low, lineage) for block, low in _blocks(parts, count)])
+    ranks = _Ranks()
+    searched = [replace(p, held=[collecting(p.match, w) for w in p.windows]) for p in parts]
+    blocks = _blocks(searched, len(heads))
+    return concat([_block(block, heads, low, lineage, ranks) for block, low in blocks])
 
 
-def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[list[_Part], int]]:
+def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[Sequence[_Part], int]]:
     """Whole groups, as many at a time as have about a chunk of candidates between them; and the
     number of the first group of each."""
     weights = np.zeros(count, dtype=np.int64)
     for part in parts:
-        for window in part.windows:
-            candidates = _search(part.match, window).candidates
-            np.add.at(weights, part.groups, candidates.last - candidates.first)
-    total = np.cumsum(weights)
-    low = 0
-    while low < count:
-        done = total[low - 1] if low else 0
-        high = max(int(np.searchsorted(total, done + ranges.CHUNK, "right")), low + 1)
-        if low == 0 and high >= count:
-            yield list(parts), 0
+        for search, _ in part.held:
+            np.add.at(weights, part.groups, search.candidates.last - search.candidates.first)
+    for low, high in ranges.blocks(weights):
+        if low == 0 and high == count:
+            yield parts, 0
             return
         chosen = [np.flatnonzero((p.groups >= low) & (p.groups < high)) for p in parts]
-        yield (
-            [
-                _Part(part.match.take(rows), part.groups[rows] - low)
-                for part, rows in zip(parts, chosen, strict=True)
-                if len(rows)
-            ],
-            low,
-        )
-        low = high
+        yield [p.take(r, low) for p, r in zip(parts, chosen, strict=True) if len(r)], low
 
 
-def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool) -> Events:
+def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool, ranks: _Ranks) -> Events:
     """The results of some groups; those in which nothing is collected have none."""
     gathered = [_gather(part) for part in parts]
     names = parts[0].match.prepared.conjunct.columns
@@ -126,7 +143,7 @@ def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool) -> Ev
         if name in heads.columns:
             columns[name] = heads.columns[name].take(rows)
         else:
-            columns[name] = _aggregated(gathered, place, count).take(chosen)
+            columns[name] = _aggregated(gathered, place, count, ranks).take(chosen)
     if lineage:
         lists = [collected_lineage(p.match, c, p.groups, count) for p, c in gathered]
         columns[LINEAGE] = joined_lineage(lists, count).take(chosen)
@@ -135,7 +152,7 @@ def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool) -> Ev
 
 def _gather(part: _Part) -> tuple[_Part, list[Collection]]:
     """All pairs of each window, over the rows in which every window holds something."""
-    filled, collections = _pairs(part.match)
+    filled, collections = _pairs(part.match, part.held)
     if filled.all():
         return part, collections
     return _Part(part.match.where(filled), part.groups[filled]), _kept(collections, filled)
@@ -144,23 +161,27 @@ def _gather(part: _Part) -> tuple[_Part, list[Collection]]:
 def holdings(match: Match) -> tuple[Match, Mask, list[Collection]]:
     """The rows of a match in which every window holds something, which those are, and what each
     window holds."""
-    filled, collections = _pairs(match)
+    windows = _collecting_windows(match)
+    filled, collections = _pairs(match, [collecting(match, window) for window in windows])
     return match.where(filled), filled, collections if filled.all() else _kept(collections, filled)
 
 
-def _pairs(match: Match) -> tuple[Mask, list[Collection]]:
+def _collecting_windows(match: Match) -> list[WindowUse]:
+    return [w for w in match.prepared.conjunct.windows if w.mode == "collect"]
+
+
+def _pairs(match: Match, held: Sequence[_Held]) -> tuple[Mask, list[Collection]]:
     """What each window holds, and the rows in which every one of them holds something."""
     none = np.empty(0, dtype=np.int64)
     found = []
     filled = np.ones(match.length, dtype=np.bool_)
-    for window in match.prepared.conjunct.windows:
-        if window.mode != "collect":
-            continue
-        pairs = list(_search(match, window).found()) if len(match.rels[window.atom]) else []
+    for search, settled in held:
+        window = search.window
+        pairs = list(search.found())
         rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
         members = np.concatenate([members for _, members in pairs]) if pairs else none
-        if window.last is not None and len(rows):
-            kept = _last(match, window, rows, members, window.last)
+        if window.last is not None and not settled and len(rows):
+            kept = among_last(match, window, rows, members, window.last)
             rows, members = rows[kept], members[kept]
         found.append(Collection(window, rows, members))
         if not window.optional:
@@ -168,33 +189,6 @@ def _pairs(match: Match) -> tuple[Mask, list[Collection]]:
             here[rows] = True
             filled &= here
     return filled, found
-
-
-def _search(match: Match, window: WindowUse) -> WindowSearch:
-    """The search for what a window collects. Where the last events are a range of an index, no
-    others are looked at."""
-    search = WindowSearch(match, window)
-    rel, use = match.rels[window.atom], match.prepared.uses[window.atom]
-    if window.last is not None and search.exact and use.end in search.candidates.exact:
-        own = without_lineage(rel)
-        if not is_inner(use.event) and unique_by(own, own.columns, start=True, end=True):
-            search.candidates = search.candidates.latest(window.last)
-    return search
-
-
-def _last(match: Match, window: WindowUse, rows: Index, members: Index, most: int) -> Index:
-    """Of what a window holds for each row, the last so many events: by end, start, attributes."""
-    rel = identified(match, window.atom)
-    ranks = collection_order([rel])[members]
-    order = np.lexsort((ranks, rel.end[members], rows))
-    # An event that is there in several ways is one event: count where a new one begins.
-    sorted_rows, sorted_ranks = rows[order], ranks[order]
-    fresh = np.ones(len(order), dtype=np.bool_)
-    fresh[1:] = (sorted_rows[1:] != sorted_rows[:-1]) | (sorted_ranks[1:] != sorted_ranks[:-1])
-    number = np.cumsum(fresh)
-    ends = np.flatnonzero(np.append(sorted_rows[1:] != sorted_rows[:-1], True))
-    total = np.repeat(number[ends], np.diff(np.append(-1, ends)))
-    return np.sort(order[total - number < most])
 
 
 def _kept(collections: Sequence[Collection], rows: Mask) -> list[Collection]:
@@ -206,7 +200,9 @@ def _kept(collections: Sequence[Collection], rows: Mask) -> list[Collection]:
     ]
 
 
-def _aggregated(gathered: Sequence[tuple[_Part, list[Collection]]], place: int, count: int) -> Any:
+def _aggregated(
+    gathered: Sequence[tuple[_Part, list[Collection]]], place: int, count: int, ranks: _Ranks
+) -> Any:
     """One aggregate of the head, for each group."""
     groups, members, values, rels = [], [], [], []
     offset = 0
@@ -215,17 +211,16 @@ def _aggregated(gathered: Sequence[tuple[_Part, list[Collection]]], place: int, 
         term = match.prepared.conjunct.terms[place]
         assert isinstance(term, Aggregate)
         collection = _collection_of(match, collections, term)
-        rel = identified(match, collection.window.atom)
         groups.append(part.groups[collection.rows])
         members.append(collection.members + offset)
-        rels.append(rel)
-        offset += len(rel)
+        rels.append((match, collection.window.atom))
+        offset += len(match.rels[collection.window.atom])
         if term.arg is not None:
             longer = match.extend(collection.rows, collection.window.atom, collection.members)
             values.append(evaluate(term.arg, longer.leaf, longer.length))
-    ranks = collection_order(rels)[np.concatenate(members)]
+    ranked = ranks.of(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
-    in_group, _, picked = once_per_group(np.concatenate(groups), ranks, argument)
+    in_group, _, picked = once_per_group(np.concatenate(groups), ranked, argument)
     call = gathered[0][0].match.prepared.conjunct.terms[place]
     assert isinstance(call, Aggregate)
     return aggregate(call, in_group, picked, count)

@@ -25,6 +25,7 @@ from thence.engine.project import projected
 from thence.engine.repeat import with_repetitions
 from thence.engine.rows import concat, distinct, take
 from thence.engine.search import holds
+from thence.engine.strides import strides
 from thence.engine.ticks import ticked
 from thence.engine.windows import without
 from thence.logic.bounds import Constraint
@@ -90,6 +91,19 @@ def derive(
         found = [collected(matches, lineage)]
     else:
         found = [projected(match, lineage) for match in matches]
+    return [part for part in found if len(part)]
+
+
+def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list[Events]:
+    """The events that follow from new ones by a rule that goes on by the same stride, and those
+    that follow from these: as if the rule had been asked again and again."""
+    (atom,) = prepared.conjunct.positive
+    found = []
+    for rels, _, only_judged in _terms(prepared, _Sources(prepared, inputs), horizon):
+        rows = np.arange(len(rels[atom]))
+        match = _judged(Match(prepared, rels, len(rows), {atom: rows}), horizon, only_judged)
+        if match.length:
+            found.append(strides(match, horizon.now))
     return [part for part in found if len(part)]
 
 

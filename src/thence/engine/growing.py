@@ -20,11 +20,10 @@ _ROOM = 16
 class Growing:
     """Events of one type, in parts."""
 
-    __slots__ = ("_firsts", "_lasts", "_none", "_parts")
+    __slots__ = ("_firsts", "_lasts", "_parts")
 
     def __init__(self, events: Events) -> None:
         self._parts: list[Events] = []
-        self._none = take(events, np.empty(0, dtype=np.int64))
         self._firsts = np.empty(_ROOM, dtype=np.int64)
         self._lasts = np.empty(_ROOM, dtype=np.int64)
         self.add(events)
@@ -57,7 +56,7 @@ class Growing:
         if len(near) == count:
             return self.all()
         if not len(near):
-            return self._none
+            return take(self._parts[0], np.empty(0, dtype=np.int64))
         whole = concat([self._parts[i] for i in near.tolist()])
         return merged(whole) if LINEAGE in whole.columns and len(near) > 1 else whole
 

@@ -20,7 +20,7 @@ from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
 from thence.engine.ranges import CACHED, key_order
 from thence.engine.rows import is_points
-from thence.engine.search import Candidates, Key, holds, length_classes, search, unsettled
+from thence.engine.search import FEW, Candidates, Key, holds, length_classes, search, unsettled
 from thence.logic.bounds import Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Expr
@@ -104,6 +104,11 @@ class _Join:
         """The atom to begin with: the rarest, or one that is nearly so and starts the match, since
         then results come in the order of their start."""
         rarest = min(positive, key=lambda atom: len(self.rels[atom]))
+        for near in self.prepared.nearest:
+            # Only from its partner can be seen which one of the rarest is meant.
+            others = len(self.rels[near.partner])
+            if near.atom == rarest and others <= FEW * len(self.rels[rarest]):
+                return near.partner
         most = 1.25 * len(self.rels[rarest])
         starts = self.prepared.node_atoms(self.prepared.conjunct.start)
         early = [atom for atom in positive if atom in starts and len(self.rels[atom]) <= most]
@@ -185,6 +190,7 @@ class _Join:
         predicates = self.due_predicates()
         parts = []
         for candidates in searches:
+            candidates = self.next_to(atom, bound_before, candidates, len(searches))
             constraints = unsettled(due, candidates.exact, settled)
             for probes, rows in candidates.pairs():
                 longer = match.extend(probes, atom, rows)
@@ -198,6 +204,18 @@ class _Join:
         if not parts:
             return Match(self.prepared, self.rels, 0, {})
         return concat_matches(parts, [*bound_before, atom])
+
+    def next_to(
+        self, atom: int, bound: Sequence[int], candidates: Candidates, searches: int
+    ) -> Candidates:
+        """Candidates less those that have another of their kind between them and a bound event,
+        which must not be. That is told by their ends, where one search finds all of them."""
+        for near in self.prepared.nearest:
+            told = self.prepared.uses[atom].end in candidates.exact and searches == 1
+            if near.atom == atom and near.partner in bound and told:
+                if not near.points or is_points(self.rels[atom]):
+                    candidates = candidates.outermost(near.side)
+        return candidates
 
     def searches(self, match: Match, atom: int) -> Iterator[Candidates]:
         """The searches for an atom's rows: one, or one for each class of lengths."""

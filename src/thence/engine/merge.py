@@ -18,11 +18,11 @@ from thence.engine.aggregate import aggregate, collection_order, group_ids, once
 from thence.engine.arrays import Index
 from thence.engine.collect import Collection, holdings
 from thence.engine.evaluate import evaluate
+from thence.engine.latest import identified
 from thence.engine.lineage import collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
 from thence.engine.rows import LINEAGE
-from thence.engine.sliding import identified
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
 

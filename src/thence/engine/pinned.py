@@ -39,7 +39,7 @@ def pinned(conjunct: Conjunct, heads: Events, schemas: Mapping[str, EventSchema]
     ]
 
     def grown(bounds: Bounds) -> Bounds:
-        return close_with_extremes(bounds.grown(len(nodes)).with_constraints(same), nodes)
+        return close_with_extremes(bounds.with_constraints(same), nodes)
 
     return replace(
         conjunct,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from thence.engine.nearest import Nearest, nearest
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
     AtomUse,
@@ -19,6 +20,7 @@ from thence.logic.conjunct import (
     WindowUse,
 )
 from thence.logic.expr import Aggregate, Expr, read_by
+from thence.logic.policy import UNRESTRICTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,54 @@ class Prepared:
             ),
             tuple(predicate for predicate, atoms in self.cross if TICK in atoms),
         )
+
+    @cached_property
+    def stride(self) -> int | None:
+        """How long after an event of its own type a result occurs, where a rule says no more than
+        that: the same columns so much after its end, unless something ends in the meantime.
+
+        The meantimes of one stride after another must have neither gaps nor overlaps, and what must
+        be absent must not depend on where one is.
+        """
+        conjunct = self.conjunct
+        if len(conjunct.positive) != 1 or conjunct.start != conjunct.end:
+            return None
+        (atom,) = conjunct.positive
+        use = self.uses[atom]
+        since, by = self.base(conjunct.end)
+        bare = not (self.constraints or conjunct.predicates or conjunct.having)
+        plain = bare and conjunct.gates == (conjunct.end,) and conjunct.policy == UNRESTRICTED
+        moved = conjunct.terms == tuple(Column(atom, name) for name in conjunct.columns)
+        if not (plain and moved and use.event == conjunct.event and since == use.end and by > 0):
+            return None
+        return by if all(self._in_meantime(w, since, by) for w in conjunct.windows) else None
+
+    def _in_meantime(self, window: WindowUse, since: int, by: int) -> bool:
+        """Whether a window is about what ends in a time of a given length, wherever it begins."""
+        use = self.uses[window.atom]
+        outer, _ = self.meantime(window)
+        limits = {(c.later, c.earlier): c.limit for c in outer}
+        if window.mode != "absent" or set(limits) != {(since, use.end), (use.end, since)}:
+            return False
+        reads = [self.reads(e) for e in (*window.predicates, *(e for _, e in window.links))]
+        return limits[since, use.end] + limits[use.end, since] == by - 1 and all(
+            read.nodes <= {use.start, use.end} for read in reads
+        )
+
+    def meantime(self, window: WindowUse) -> tuple[list[Constraint], list[Constraint]]:
+        """The constraints of a window between its atom and the match, and those on its atom."""
+        use = self.uses[window.atom]
+        outer: list[Constraint] = []
+        own: list[Constraint] = []
+        for constraint in self.reduced(window.constraints):
+            inside = {constraint.later, constraint.earlier} <= {use.start, use.end}
+            (own if inside else outer).append(constraint)
+        return outer, own
+
+    @cached_property
+    def nearest(self) -> tuple[Nearest, ...]:
+        """Which events must be next to which."""
+        return nearest(self)
 
     def window_reads(self, window: WindowUse) -> Reads:
         """What a window reads, of the match and of its own atom."""

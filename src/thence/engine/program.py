@@ -29,6 +29,10 @@ class Stage:
     """Each rule as its alternatives."""
     recursive: bool
 
+    def strides(self, number: int) -> bool:
+        """Whether a rule goes on from its own results by the same stride."""
+        return len(self.rules[number]) == 1 and self.rules[number][0].stride is not None
+
     def rule_name(self, number: int) -> str:
         """What a rule is called in state."""
         return f"{self.rules[number][0].conjunct.event}/{number}"

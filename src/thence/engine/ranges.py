@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 
 import numpy as np
 
@@ -76,19 +77,46 @@ class TimeIndex:
         """The rows at the given positions of the sorted order."""
         return positions if self._order is None else self._order[positions]
 
-    def latest(self, first: Index, last: Index, most: int) -> Index:
-        """Where ranges begin that hold the last rows of given ones: so many, and others besides
-        that have the time of the earliest of them.
+    def splits_ties(self, first: Index, begins: Index) -> bool:
+        """Whether ranges that begin at ``first`` and are cut at ``begins`` lose rows that have the
+        key and time of one they keep.
 
         >>> index = TimeIndex(np.array([1, 2, 2, 3]), None, 1)
-        >>> index.latest(np.array([0]), np.array([4]), 2)
-        array([1])
+        >>> [index.splits_ties(np.array([0]), np.array([cut])) for cut in (1, 2)]
+        [False, True]
         """
-        begins = np.maximum(first, last - most)
-        some = np.flatnonzero(begins < last)
-        ties = np.searchsorted(self._sorted, self._sorted[begins[some]], "left")
-        begins[some] = np.maximum(ties, first[some])
-        return begins
+        cut = begins[begins > first]
+        return bool((self._sorted[cut - 1] == self._sorted[cut]).any())
+
+    def outermost(self, first: Index, last: Index, side: str) -> tuple[Index, Index]:
+        """Ranges cut to their last rows, or their first: all that have the time of that one.
+
+        >>> index = TimeIndex(np.array([1, 2, 2, 3, 3]), None, 1)
+        >>> index.outermost(np.array([0, 0]), np.array([3, 5]), "last")
+        (array([1, 3]), array([3, 5]))
+        """
+        some = np.flatnonzero(first < last)
+        first, last = first.copy(), last.copy()
+        if side == "last":
+            begins = np.searchsorted(self._sorted, self._sorted[last[some] - 1], "left")
+            first[some] = np.maximum(first[some], begins)
+        else:
+            ends = np.searchsorted(self._sorted, self._sorted[first[some]], "right")
+            last[some] = np.minimum(last[some], ends)
+        return first, last
+
+    def untied(self, ranks: Callable[[Index], Index]) -> TimeIndex:
+        """The same index with rows of equal key and time in the order of their ranks, which are
+        asked for those rows alone."""
+        same = self._sorted[1:] == self._sorted[:-1]
+        if not same.any():
+            return self
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        rows = self.at(tied)
+        found = copy(self)
+        found._order = self.rows(0, self.size).copy()
+        found._order[tied] = rows[np.lexsort((ranks(rows), self._sorted[tied]))]
+        return found
 
     def find(
         self, codes: Codes | None, low: Times | int | None, high: Times | int | None, count: int = 0
@@ -174,18 +202,26 @@ def expand(first: Index, last: Index) -> Iterator[tuple[Index, Index]]:
     [([0, 0, 1], [0, 1, 3])]
     """
     counts = last - first
+    for begin, stop in blocks(counts):
+        part = counts[begin:stop]
+        ends = np.cumsum(part)
+        if ends[-1]:
+            probes = np.repeat(np.arange(begin, stop), part)
+            shift = np.repeat(first[begin:stop] - (ends - part), part)
+            yield probes, np.arange(ends[-1]) + shift
+
+
+def blocks(counts: Index) -> Iterator[tuple[int, int]]:
+    """Neighbours, as many at a time as have about a chunk between them: from one, up to before
+    another.
+
+    >>> list(blocks(np.array([CHUNK, 1, CHUNK - 1, 2])))
+    [(0, 1), (1, 3), (3, 4)]
+    """
     total = np.cumsum(counts)
-    if len(total) == 0 or total[-1] == 0:
-        return
     begin = 0
     while begin < len(counts):
         done = total[begin - 1] if begin else 0
-        stop = int(np.searchsorted(total, done + CHUNK, "right"))
-        stop = max(stop, begin + 1)
-        part = counts[begin:stop]
-        size = int(total[stop - 1] - done)
-        if size:
-            probes = np.repeat(np.arange(begin, stop), part)
-            shift = np.repeat(first[begin:stop] - (total[begin:stop] - part - done), part)
-            yield probes, np.arange(size) + shift
+        stop = max(int(np.searchsorted(total, done + CHUNK, "right")), begin + 1)
+        yield begin, stop
         begin = stop

@@ -28,6 +28,10 @@ FEW = 16
 """Probes are few where the rows to search are this many times as many."""
 
 
+SMALL = 1024
+"""A relation with fewer rows is sorted sooner than it is searched for those worth sorting."""
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """Codes of the probing match and of the searched rows, numbered together."""
@@ -51,9 +55,21 @@ class Candidates:
         for probes, positions in expand(self.first, self.last):
             yield probes, self.index.at(positions)
 
-    def latest(self, most: int) -> Candidates:
-        """The same with ranges that hold the last so many rows, and those tied with them."""
-        return replace(self, first=self.index.latest(self.first, self.last, most))
+    def latest(self, most: int, ranks: Callable[[Index], Index]) -> Candidates:
+        """The same with ranges that hold the last so many rows; of those with one time, the ones
+        of the highest ranks."""
+        begins = np.maximum(self.first, self.last - most)
+        tied = self.index.splits_ties(self.first, begins)
+        return replace(self, index=self.index.untied(ranks) if tied else self.index, first=begins)
+
+    def outermost(self, side: str) -> Candidates:
+        """The same with ranges that hold only their last rows, or their first, ties included."""
+        first, last = self.index.outermost(self.first, self.last, side)
+        return replace(self, first=first, last=last)
+
+    def take(self, rows: Index) -> Candidates:
+        """The ranges of some rows of the match."""
+        return replace(self, first=self.first[rows], last=self.last[rows])
 
 
 def search(
@@ -87,7 +103,7 @@ def search(
     }
     low, high = _range(match, node, bound, bounds, times, asked)
     codes, groups = (None, 1) if key is None else (key.rows, key.groups)
-    if match.length * FEW < len(times):
+    if match.length * FEW < len(times) and len(times) > SMALL:
         met = _semi_join(times, low, high, key)
         within = met if within is None else np.intersect1d(met, within, assume_unique=True)
     if within is not None:

@@ -1,7 +1,8 @@
-"""Counts, sums and averages over sliding windows without looking at each event again.
+"""Aggregates over sliding windows, without telling apart again what is apart already.
 
-A window that is just a range of the sorted relation, one per group, needs only the difference of
-two running totals. The work is then that of finding the ranges, however much they overlap.
+A window that is just a range of the sorted relation, one per group, holds each event once and in
+order. Counts and sums of ints then need only the difference of two running totals: the work is
+that of finding the ranges, however much they overlap. The other aggregates are over the ranges.
 """
 
 from __future__ import annotations
@@ -12,49 +13,46 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thence.engine.aggregate import aggregate
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
+from thence.engine.latest import collecting, identified, ranks_of
 from thence.engine.match import Match
-from thence.engine.rows import select, unique_by
+from thence.engine.ranges import TimeIndex, blocks, expand
+from thence.engine.rows import is_points, unique_by
 from thence.engine.windows import WindowSearch
-from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
 
 
 def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Events, Mask] | None:
-    """The results of a rule whose aggregates are running totals, and the groups of which they are
-    not; None where that is all of them.
+    """The results of a rule whose groups have one window each, and the groups that have several;
+    None where that is not to be said.
 
     ``heads`` holds the interval and the plain columns of each group. The matches of a group mostly
-    share one window; where they do not, the group is not for running totals.
+    share one window; where they do not, the group is not for ranges.
     """
     match = matches[0]
     conjunct = match.prepared.conjunct
     windows = [w for w in conjunct.windows if w.mode == "collect"]
-    alone = len(matches) == 1 and len(windows) == 1 and windows[0].last is None
-    if not alone or not all(_is_total(match, windows[0].atom, t) for t in conjunct.terms):
+    if len(matches) > 1 or len(windows) > 1:
         return None
-    rel = match.rels[windows[0].atom]
-    if len(rel) == 0:
+    atom = windows[0].atom
+    if len(match.rels[atom]) == 0 or not all(_reads(match, t) <= {atom} for t in conjunct.terms):
         return None
-    search = WindowSearch(match, windows[0])
-    apart = identified(match, windows[0].atom).columns
-    if not search.exact or not unique_by(rel, apart, start=True, end=True):
+    search, settled = collecting(match, windows[0])
+    rel = identified(match, atom)
+    if not settled or not search.exact or not unique_by(rel, rel.columns, start=True, end=True):
         return None
     first, last, torn = _one_range_each(search, groups, len(heads))
     filled = np.flatnonzero(((last > first) | windows[0].optional) & ~torn)
-    first, last = first[filled], last[filled]
-    order = search.candidates.index.rows(0, search.candidates.index.size)
-    columns: dict[str, Any] = {}
-    for name, term in zip(conjunct.columns, conjunct.terms, strict=True):
-        if isinstance(term, Aggregate):
-            column = _totals(match, windows[0].atom, term, order, first, last)
-            if column is None:
-                return None
-            columns[name] = column
-        else:
-            columns[name] = heads.columns[name].take(pa.array(filled))
+    ranges = _Ranges(match, atom, search.candidates.index, first[filled], last[filled])
+    columns = {
+        name: ranges.aggregate(term)
+        if isinstance(term, Aggregate)
+        else heads.columns[name].take(pa.array(filled))
+        for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
+    }
     return Events(heads.start[filled], heads.end[filled], columns), torn
 
 
@@ -74,52 +72,99 @@ def _one_range_each(search: WindowSearch, groups: Index, count: int) -> tuple[In
     return first, last, torn
 
 
-def identified(match: Match, atom: int) -> Events:
-    """A relation with the columns that tell its events apart. An occurrence of an inner pattern is
-    its variables and its interval; what is read through a label comes along, but is no part of it.
-    """
-    rel = match.rels[atom]
-    if not is_inner(match.prepared.uses[atom].event):
-        return rel
-    return select(rel, [name for name in rel.columns if "." not in name])
-
-
-def _is_total(match: Match, atom: int, term: object) -> bool:
-    """Whether a head term is plain, or an aggregate that a running total can give."""
+def _reads(match: Match, term: object) -> frozenset[int] | set[int]:
+    """The atoms that an aggregate of the head reads; plain terms are known already."""
     if not isinstance(term, Aggregate):
-        return True
-    read = match.prepared.atoms_of(match.prepared.reads(term))
-    return term.function in ("count", "sum", "avg") and not term.distinct and read <= {atom}
+        return frozenset()
+    return match.prepared.atoms_of(match.prepared.reads(term))
 
 
-def _totals(
-    match: Match, atom: int, term: Aggregate, order: Index, first: Index, last: Index
-) -> Any | None:
-    """An aggregate over ranges of the sorted relation, from running totals."""
-    if term.arg is None:
-        return pa.array(last - first)
-    alone = Match(match.prepared, match.rels, len(order), {atom: order})
-    values = evaluate(term.arg, alone.leaf, alone.length)
-    counts = _between(values.is_valid().to_numpy(zero_copy_only=False), first, last)
-    if term.function == "count":
-        return pa.array(counts)
-    if not pa.types.is_integer(values.type):
-        # Differences of running totals of floats would round otherwise than their sums.
-        return None
-    if len(values) == 0:
-        return pa.nulls(len(first), pa.int64() if term.function == "sum" else pa.float64())
-    numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
-    low, high = int(numbers.min()), int(numbers.max())
-    if max(-low, high) * len(numbers) >= 2**62:
-        return None
-    sums = _between(numbers, first, last)
-    empty = counts == 0
-    if term.function == "sum":
-        return pa.array(sums, mask=empty)
-    return pa.array(sums / np.where(empty, 1, counts), mask=empty)
+class _Ranges:
+    """Ranges of a relation that is sorted by an index, one for each group, and what is in them.
 
+    The relation's order is made to be that in which aggregates take events, where that is possible
+    and matters. Only rows that lie in some range count: for others an argument may have no value.
+    """
 
-def _between(values: Any, first: Index, last: Index) -> Index:
-    """The sum of ``values[first:last]`` for each range."""
-    running = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
-    return running[last] - running[first]
+    def __init__(self, match: Match, atom: int, index: TimeIndex, first: Index, last: Index):
+        self._match = match
+        self._atom = atom
+        self._index = index
+        opened, closed = (np.bincount(ends, minlength=index.size + 1) for ends in (first, last))
+        inside = np.cumsum(opened - closed)[:-1] > 0
+        self._positions = np.flatnonzero(inside)
+        moved = np.concatenate(([0], np.cumsum(inside)))
+        self._first, self._last = moved[first], moved[last]
+        self._ordered: tuple[Index, Index | None] | None = None
+
+    def aggregate(self, call: Aggregate) -> Any:
+        """An aggregate for each range."""
+        if call.arg is None:
+            return pa.array(self._last - self._first)
+        if call.function in ("count", "sum", "avg") and not call.distinct:
+            found = self._total(call)
+            if found is not None:
+                return found
+        return self._expanded(call)
+
+    def _values(self, call: Aggregate, rows: Index) -> Any:
+        assert call.arg is not None
+        alone = Match(self._match.prepared, self._match.rels, len(rows), {self._atom: rows})
+        return evaluate(call.arg, alone.leaf, alone.length)
+
+    def _total(self, call: Aggregate) -> Any | None:
+        """From running totals; None where those would not be exact."""
+        values = self._values(call, self._index.at(self._positions))
+        counts = self._between(values.is_valid().to_numpy(zero_copy_only=False))
+        if call.function == "count":
+            return pa.array(counts)
+        if not pa.types.is_integer(values.type):
+            # Differences of running totals of floats would round otherwise than their sums.
+            return None
+        if len(values) == 0:
+            return pa.nulls(len(counts), pa.int64() if call.function == "sum" else pa.float64())
+        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+        low, high = int(numbers.min()), int(numbers.max())
+        if max(-low, high) * len(numbers) >= 2**62:
+            return None
+        sums = self._between(numbers)
+        empty = counts == 0
+        if call.function == "sum":
+            return pa.array(sums, mask=empty)
+        return pa.array(sums / np.where(empty, 1, counts), mask=empty)
+
+    def _between(self, values: Any) -> Index:
+        """The sum of ``values[first:last]`` for each range."""
+        running = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
+        return running[self._last] - running[self._first]
+
+    def _expanded(self, call: Aggregate) -> Any:
+        """From all that the ranges hold, some ranges at a time."""
+        rows, ranks = self._in_order()
+        values = self._values(call, rows)
+        parts = []
+        for low, high in blocks(self._last - self._first):
+            pairs = list(expand(self._first[low:high], self._last[low:high]))
+            groups, positions = pairs[0] if pairs else (np.empty(0, np.int64),) * 2
+            if ranks is not None:
+                order = np.lexsort((ranks[positions], groups))
+                groups, positions = groups[order], positions[order]
+            held = values.take(pa.array(positions))
+            parts.append(aggregate(call, groups, held, high - low))
+        if not parts:
+            none = np.empty(0, np.int64)
+            return aggregate(call, none, values.slice(0, 0), 0)
+        return pa.concat_arrays(parts)
+
+    def _in_order(self) -> tuple[Index, Index | None]:
+        """The rows in ranges, in the order of the index; and the ranks by which aggregates take
+        them, where that is another order."""
+        if self._ordered is None:
+            rel = identified(self._match, self._atom)
+            if is_points(rel):
+                index = self._index.untied(lambda rows: ranks_of(rel, rows))
+                self._ordered = index.at(self._positions), None
+            else:
+                rows = self._index.at(self._positions)
+                self._ordered = rows, ranks_of(rel, rows)
+        return self._ordered

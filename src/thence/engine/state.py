@@ -11,6 +11,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,7 @@ def _from_bytes(data: memoryview) -> Events:
     return Events(start, end, columns)
 
 
+@lru_cache(maxsize=1 << 12)
 def empty_events(schema: EventSchema, lineage: bool) -> Events:
     """No events of a type, with a lineage column where one is kept."""
     none = np.empty(0, dtype=np.int64)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from thence.engine.derive import Horizon, Inputs, derive
+from thence.engine.derive import Horizon, Inputs, derive, derive_strides
 from thence.engine.growing import Growing, Old
 from thence.engine.lineage import merged, with_more_lineage
 from thence.engine.policy import Used
@@ -114,24 +114,39 @@ def _run_stage(
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
     none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
     emitted = {name: Growing(state.emitted.get(name, none[name])) for name in stage.events}
+    every = range(len(stage.rules))
     if not stage.recursive:
-        return _round(stage, inputs, emitted, moment, none, options, used)
+        return _round(stage, every, inputs, emitted, moment, none, options, used)
     total = {name: Growing(events) for name, events in none.items()}
     old, before = Old(inputs.old), moment.before
     nothing = {name: _none_of(events) for name, events in inputs.old.items()}
-    new: Mapping[str, Events] = {**inputs.new, **none}
+    # A rule that strides has found all that follows from what it found: that is new for the others.
+    striding = [number for number in every if stage.strides(number)]
+    groups = [[n for n in every if n not in striding], *([n] for n in striding)]
+    news: list[Mapping[str, Events]] = [{**inputs.new, **none}] * len(groups)
     while True:
         now = Horizon(before, moment.now)
-        found = _round(stage, Inputs(old, new), emitted, now, none, options, used)
-        if not any(len(events) for events in found.values()):
+        rounds = []
+        for rules, new in zip(groups, news, strict=True):
+            found = _round(stage, rules, Inputs(old, new), emitted, now, none, options, used)
+            rounds.append(found)
+            for name, events in found.items():
+                total[name].add(events)
+                emitted[name].add(events)
+        if not any(len(events) for found in rounds for events in found.values()):
             return {name: events.all() for name, events in total.items()}
         # What this round has seen is old for the next; only what it found is new.
-        old.add(new)
-        new = {**nothing, **found}
+        old.add(news[0])
+        news = [
+            {**nothing, **_together([f for n, f in enumerate(rounds) if n == 0 or n != place])}
+            for place in range(len(groups))
+        ]
         before = moment.now
-        for name, events in found.items():
-            total[name].add(events)
-            emitted[name].add(events)
+
+
+def _together(rounds: Sequence[Mapping[str, Events]]) -> dict[str, Events]:
+    """What several groups of rules have found."""
+    return {name: concat([found[name] for found in rounds]) for name in rounds[0]}
 
 
 def _none_of(events: Events) -> Events:
@@ -140,6 +155,7 @@ def _none_of(events: Events) -> Events:
 
 def _round(
     stage: Stage,
+    rules: Iterable[int],
     inputs: Inputs,
     known: Mapping[str, Growing],
     moment: Horizon,
@@ -147,9 +163,13 @@ def _round(
     options: Options,
     used: dict[str, Events],
 ) -> dict[str, Events]:
-    """What the rules of a stage newly derive, without what is known already."""
+    """What some rules of a stage newly derive, without what is known already."""
     parts: dict[str, list[Events]] = {name: [] for name in stage.events}
-    for number, rule in enumerate(stage.rules):
+    for number in rules:
+        rule = stage.rules[number]
+        if stage.strides(number):
+            parts[rule[0].conjunct.event] += derive_strides(rule[0], inputs, moment)
+            continue
         consumer = f"{stage.rule_name(number)}|"
         spent = _used_by(consumer, used)
         parts[rule[0].conjunct.event] += derive(rule, inputs, moment, options.lineage, spent)

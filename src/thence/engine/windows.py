@@ -7,6 +7,7 @@ the match; absence keeps the rows for which nothing is found.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 
@@ -86,9 +87,9 @@ class WindowSearch:
             ]
         )
         nodes = _match_nodes(prepared)
-        self.predicates: list[Expr] = _between(match, window)
+        key, self.predicates = window_key(match, window)
         asked = prepared.reduced(window.constraints)
-        self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, self.key())
+        self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, key)
         self.constraints = unsettled(asked, self.candidates.exact, frozenset((EPOCH, *nodes)))
 
     @property
@@ -96,21 +97,11 @@ class WindowSearch:
         """Whether the ranges say it all."""
         return not self.constraints and not self.predicates
 
-    def key(self) -> Key | None:
-        """Codes of the columns that must be equal; links of unlike types become predicates."""
-        match, rel = self.match, self.match.rels[self.window.atom]
-        pairs = []
-        for name, expr in self.window.links:
-            values = evaluate(expr, match.leaf, match.length)
-            if values.type == rel.columns[name].type:
-                codes, size = join_codes([values, rel.columns[name]])
-                pairs.append((np.concatenate(codes), size))
-            else:
-                self.predicates.append(Call("=", (Column(self.window.atom, name), expr)))
-        if not pairs:
-            return None
-        codes_, groups = combine(pairs) if len(pairs) > 1 else pairs[0]
-        return Key(codes_[: match.length], codes_[match.length :], groups)
+    def take(self, match: Match, rows: Index) -> WindowSearch:
+        """The same search for some rows of its match, which ``match`` is."""
+        found = copy(self)
+        found.match, found.candidates = match, self.candidates.take(rows)
+        return found
 
     def found(self) -> Iterator[tuple[Index, Index]]:
         """Chunks of (row of the match, row of the windowed relation) for what lies inside."""
@@ -123,6 +114,25 @@ class WindowSearch:
                 kept = np.flatnonzero(mask)
                 if len(kept):
                     yield probes[kept], rows[kept]
+
+
+def window_key(match: Match, window: WindowUse) -> tuple[Key | None, list[Expr]]:
+    """Codes of the columns of a windowed atom that must be equal to something in the match, and
+    what else must hold of the two. Links of unlike types become predicates."""
+    rel = match.rels[window.atom]
+    predicates = _between(match, window)
+    pairs = []
+    for name, expr in window.links:
+        values = evaluate(expr, match.leaf, match.length)
+        if values.type == rel.columns[name].type:
+            codes, size = join_codes([values, rel.columns[name]])
+            pairs.append((np.concatenate(codes), size))
+        else:
+            predicates.append(Call("=", (Column(window.atom, name), expr)))
+    if not pairs:
+        return None, predicates
+    joined, groups = combine(pairs) if len(pairs) > 1 else pairs[0]
+    return Key(joined[: match.length], joined[match.length :], groups), predicates
 
 
 def _match_nodes(prepared: Prepared) -> list[int]:

@@ -8,7 +8,7 @@ long an event must be kept, which range of a sorted table can match.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,39 +33,39 @@ class Constraint:
 class Bounds:
     """The tightest bounds that a set of constraints implies. Immutable.
 
-    ``bounds[i, j]`` is the least ``c`` known with ``t_i - t_j <= c``.
+    ``bounds[i, j]`` is the least ``c`` known with ``t_i - t_j <= c``. Only time points that some
+    constraint is about have a place in the matrix: a rule may have many windows, whose points know
+    nothing of each other.
 
-    >>> b = close(3, [Constraint(0, 1, -1), Constraint(2, 0, 10)])  # t0 < t1, t2 <= t0 + 10
-    >>> b[2, 1], b.satisfiable
-    (9, True)
-    >>> close(2, [Constraint(0, 1, -1), Constraint(1, 0, 0)]).satisfiable
+    >>> b = close([Constraint(0, 1, -1), Constraint(2, 0, 10)])  # t0 < t1, t2 <= t0 + 10
+    >>> b[2, 1], b[7, 1] == UNBOUNDED, b.satisfiable
+    (9, True, True)
+    >>> close([Constraint(0, 1, -1), Constraint(1, 0, 0)]).satisfiable
     False
     """
 
-    __slots__ = ("matrix",)
+    __slots__ = ("_matrix", "_places")
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: Matrix, places: Mapping[int, int]) -> None:
         matrix.setflags(write=False)
-        self.matrix = matrix
+        self._matrix = matrix
+        self._places = places
 
     def __getitem__(self, pair: tuple[int, int]) -> int:
-        return int(self.matrix[pair])
+        later, earlier = pair
+        place, other = self._places.get(later), self._places.get(earlier)
+        if place is None or other is None:
+            return 0 if later == earlier else UNBOUNDED
+        return int(self._matrix[place, other])
 
     @property
     def satisfiable(self) -> bool:
         """Whether some assignment of times meets all constraints."""
-        return bool((np.diagonal(self.matrix) >= 0).all())
+        return bool((np.diagonal(self._matrix) >= 0).all())
 
     def bounded(self, later: int, earlier: int) -> bool:
         """Whether ``t_later - t_earlier`` has an upper bound."""
         return self[later, earlier] < UNBOUNDED
-
-    def grown(self, size: int) -> Bounds:
-        """The same bounds with more time points, of which nothing is known."""
-        known = len(self.matrix)
-        matrix = _unconstrained(size)
-        matrix[:known, :known] = self.matrix
-        return Bounds(matrix)
 
     def with_constraints(self, constraints: Sequence[Constraint]) -> Bounds:
         """These bounds and some more, closed again.
@@ -73,14 +73,31 @@ class Bounds:
         Each new constraint tightens every pair that a path over it joins, which costs one pass
         over the matrix; a whole closure would cost one per node.
         """
-        matrix = self.matrix.copy()
+        places = _with_places(self._places, constraints)
+        known = len(self._places)
+        if len(places) == known:
+            matrix = self._matrix.copy()
+        else:
+            matrix = _unconstrained(len(places))
+            matrix[:known, :known] = self._matrix
         for constraint in constraints:
-            _tighten(matrix, constraint)
-        return Bounds(matrix)
+            _tighten(matrix, places, constraint)
+        return Bounds(matrix, places)
 
 
-def _tighten(matrix: Matrix, constraint: Constraint) -> None:
-    later, earlier = constraint.later, constraint.earlier
+def _with_places(places: Mapping[int, int], constraints: Sequence[Constraint]) -> Mapping[int, int]:
+    """Places in a matrix, also for the time points of some constraints."""
+    found: dict[int, int] | None = None
+    for constraint in constraints:
+        for node in (constraint.later, constraint.earlier):
+            if node not in (places if found is None else found):
+                found = dict(places) if found is None else found
+                found[node] = len(found)
+    return places if found is None else found
+
+
+def _tighten(matrix: Matrix, places: Mapping[int, int], constraint: Constraint) -> None:
+    later, earlier = places[constraint.later], places[constraint.earlier]
     if constraint.limit >= matrix[later, earlier]:
         return
     to, onward = matrix[:, later], matrix[earlier, :]
@@ -90,9 +107,12 @@ def _tighten(matrix: Matrix, constraint: Constraint) -> None:
     np.minimum(matrix, through, out=matrix)
 
 
-def close(size: int, constraints: Sequence[Constraint]) -> Bounds:
-    """The closure of constraints over ``size`` time points."""
-    return Bounds(_unconstrained(size)).with_constraints(constraints)
+NO_BOUNDS = Bounds(np.empty((0, 0), dtype=np.int64), {})
+
+
+def close(constraints: Sequence[Constraint]) -> Bounds:
+    """The closure of constraints."""
+    return NO_BOUNDS.with_constraints(constraints)
 
 
 def _unconstrained(size: int) -> Matrix:
@@ -101,11 +121,12 @@ def _unconstrained(size: int) -> Matrix:
     return matrix
 
 
-def first_conflict(size: int, constraints: Sequence[Constraint]) -> Constraint | None:
+def first_conflict(constraints: Sequence[Constraint]) -> Constraint | None:
     """The first constraint that cannot hold together with those before it, if there is one."""
-    matrix = _unconstrained(size)
+    places = _with_places({}, constraints)
+    matrix = _unconstrained(len(places))
     for constraint in constraints:
-        _tighten(matrix, constraint)
-        if matrix[constraint.later, constraint.later] < 0:
+        _tighten(matrix, places, constraint)
+        if matrix[places[constraint.later], places[constraint.later]] < 0:
             return constraint
     return None

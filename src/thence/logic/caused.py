@@ -40,6 +40,7 @@ from thence.logic.ops import (
 )
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.scope import positive_parts
+from thence.logic.sharing import Shared, Way, same_variable, shared_attributes
 from thence.model.source import Span
 
 
@@ -71,7 +72,7 @@ class _Causes:
     names: dict[str, tuple[str, ...]] = field(init=False)
     rules_of: dict[str, list[Rule]] = field(init=False)
     _made: dict[tuple[str, str], str] = field(default_factory=dict)
-    _timed: dict[str, str] = field(default_factory=dict)
+    _timed: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _copied: set[str] = field(default_factory=set)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -127,14 +128,19 @@ class _Causes:
         if found is None:
             return pattern
         name, effect, cause = found
+        alike = same_variable(*(_atoms(view, label) for label in (asked.effect, asked.cause)))
+        common = sorted({*self._shared(effect, cause), *alike})
         number = next(self._numbers)
         pair, moment = f"{INNER}pair {number}", f"{INNER}moment {number}"
         times = {which: Var(f"{INNER}{which} {number}") for which in ("start", "end")}
-        args = tuple((f"y.{which}", time) for which, time in times.items())
-        when = tuple((which, time) for which, time in times.items())
-        beside = And(
-            (Label(pair, Atom(name, args)), Label(moment, Atom(self._timed_event(cause), when)))
-        )
+        args = [(f"y.{which}", time) for which, time in times.items()]
+        when = list(times.items())
+        for (mine, theirs), variable in alike.items():
+            # Events that share a variable have no null there, so equal is identical.
+            args += [(f"x.{mine}", Var(variable)), (f"y.{theirs}", Var(variable))]
+            when.append((f"y.{theirs}", Var(variable)))
+        timed = self._timed_event(cause, tuple(dict.fromkeys(theirs for _, theirs in common)))
+        beside = And((_labelled(pair, name, args), _labelled(moment, timed, when)))
         conditions = [
             *_same_times(pair, asked.effect),
             *_same_times(moment, asked.cause),
@@ -142,6 +148,12 @@ class _Causes:
             *self._same_values(pair, "x", asked.effect, effect),
             *self._same_values(pair, "y", asked.cause, cause),
         ]
+        for mine, theirs in common:
+            if (mine, theirs) not in alike:
+                conditions += [
+                    same(Attr(asked.effect, mine), Attr(asked.cause, theirs)),
+                    same(Attr(moment, f"y.{theirs}"), Attr(asked.cause, theirs)),
+                ]
         return _where(Beside(pattern, beside, asked.span), conditions)
 
     def _without(self, pattern: Pattern, asked: CausedBy, view: RuleView) -> Pattern:
@@ -238,14 +250,30 @@ class _Causes:
 
     # -- the hidden events
 
-    def _timed_event(self, event: str) -> str:
-        """A hidden event with the times of others as attributes, so that they can be joined on."""
-        if event not in self._timed:
-            name = self._timed[event] = f"{INNER}when {event}"
+    def _timed_event(self, event: str, attributes: tuple[str, ...]) -> str:
+        """A hidden event with the times of others as attributes, so that they can be joined on; and
+        with those of their own attributes that go with them."""
+        if (event, attributes) not in self._timed:
+            name = f"{INNER}when {event}{''.join(f' {each}' for each in attributes)}"
+            self._timed[event, attributes] = name
             label = f"{INNER}e"
-            terms = tuple(HeadTerm(which, _time(label, which)) for which in ("start", "end"))
-            self.rules.append(Rule(name, terms, Label(label, Atom(event))))
-        return self._timed[event]
+            terms = [HeadTerm(which, _time(label, which)) for which in ("start", "end")]
+            terms += [HeadTerm(f"y.{each}", Attr(label, each)) for each in attributes]
+            self.rules.append(Rule(name, tuple(terms), Label(label, Atom(event))))
+        return self._timed[event, attributes]
+
+    def _shared(self, effect: str, cause: str) -> Shared:
+        """What an effect of a type always has in common with its causes of another."""
+
+        found: dict[str, list[Way]] = {}
+
+        def ways(event: str) -> list[Way]:
+            if event not in found:
+                rules = self.rules_of.get(event, ())
+                found[event] = [(rule, self._makings(rule)) for rule in rules]
+            return found[event]
+
+        return shared_attributes(effect, cause, ways, self.reach, self.names)
 
     def pair(self, effect: str, cause: str, span: Span) -> str:
         """The hidden event of which there is one for each effect of one type and its cause of
@@ -371,6 +399,16 @@ class _Causes:
 def same(one: Expr, other: Expr) -> Expr:
     """That two values are identical, nulls too."""
     return Call("not", (Call("is distinct from", (one, other)),))
+
+
+def _atoms(view: RuleView, label: str) -> list[Atom]:
+    """The atoms that a label stands for, one for each place where it is defined."""
+    parts = [list(walk(definition)) for definition in view.definitions.get(label, ())]
+    return [part for inside in parts for part in inside if isinstance(part, Atom)]
+
+
+def _labelled(label: str, event: str, args: list[tuple[str, Var]]) -> Label:
+    return Label(label, Atom(event, tuple(args)))
 
 
 def _time(label: str, which: str) -> TimeOf:

@@ -193,6 +193,8 @@ class Conjunct:
     policy: Policy = UNRESTRICTED
     having: tuple[Expr, ...] = ()
     """Conditions on aggregates over the repetitions of a match."""
+    identical: tuple[tuple[Column, Column], ...] = ()
+    """Columns of one type that predicates, also of windows, hold to be the same, null or not."""
 
     @property
     def events(self) -> tuple[int, ...]:
@@ -288,19 +290,28 @@ def partition_key(conjunct: Conjunct) -> tuple[str, ...]:
     Events that differ in them never meet, so work can be split by them. Facts are everywhere.
     """
     events = conjunct.events
-    if not events:
+    atoms = {atom for atom, use in enumerate(conjunct.atoms) if not use.fact}
+    if not events or len(atoms) == 1:
         return ()
-    keys = []
-    classes = [set(link) for link in conjunct.links]
-    windows = [w for w in conjunct.windows if not conjunct.atoms[w.atom].fact]
-    if len(events) == 1:
-        only = events[0]
-        linked = {expr for window in windows for _, expr in window.links}
-        classes = [{c} for c in linked if isinstance(c, Column) and c.atom == only]
-    for group in classes:
-        everywhere = all(any(c.atom == i for c in group) for i in events) and all(
-            any(expr in group for _, expr in window.links) for window in windows
-        )
-        if everywhere:
-            keys.append(min(c.name for c in group if c.atom == events[0]))
+    keys = [
+        min(column.name for column in group if column.atom == events[0])
+        for group in equal_columns(conjunct)
+        if {column.atom for column in group} >= atoms
+    ]
     return tuple(sorted(keys))
+
+
+def equal_columns(conjunct: Conjunct) -> list[frozenset[Column]]:
+    """Classes of columns that have the same value in a match and in what its windows look for."""
+    pairs = [(link[0], other) for link in conjunct.links for other in link[1:]]
+    pairs += [
+        (expr, Column(window.atom, name))
+        for window in conjunct.windows
+        for name, expr in window.links
+        if isinstance(expr, Column)
+    ]
+    groups: dict[Column, set[Column]] = {}
+    for one, other in (*pairs, *conjunct.identical):
+        group = groups.get(one, {one}) | groups.get(other, {other})
+        groups |= dict.fromkeys(group, group)
+    return [frozenset(group) for group in {id(group): group for group in groups.values()}.values()]

@@ -103,13 +103,16 @@ class Normaliser:
             span=rule.span,
             policy=rule.policy,
             having=having,
+            identical=_identical(
+                body, (*left, *(p for use in uses for p in use.predicates)), self.schemas
+            ),
         )
 
     def closed(self, body: Body) -> Bounds:
         """The closed bounds of a body; refuses one that can never hold."""
-        bounds = close_with_extremes(close(len(body.nodes), body.constraints), body.nodes)
+        bounds = close_with_extremes(close(body.constraints), body.nodes)
         if not bounds.satisfiable:
-            conflict = first_conflict(len(body.nodes), body.constraints)
+            conflict = first_conflict(body.constraints)
             if conflict is not None and conflict.span == NOWHERE:
                 # An inner pattern that its window has no room for: it never occurs, no more.
                 return bounds
@@ -189,6 +192,24 @@ def _links(
         if len(first) > 1:
             links.append(tuple(first.values()))
     return tuple(links), tuple(left)
+
+
+def _identical(
+    body: Body, predicates: Sequence[Expr], schemas: Mapping[str, EventSchema]
+) -> tuple[tuple[Column, Column], ...]:
+    """The columns of different events that some predicates hold to be identical, nulls too."""
+    found = []
+    for predicate in predicates:
+        match predicate:
+            case Call("not", (Call("is distinct from", (Column() as a, Column() as b)),)):
+                known = all(body.atoms[column.atom].event in schemas for column in (a, b))
+                if (
+                    a.atom != b.atom
+                    and known
+                    and _type(body, a, schemas) == _type(body, b, schemas)
+                ):
+                    found.append((a, b))
+    return tuple(found)
 
 
 def _type(body: Body, column: Column, schemas: Mapping[str, EventSchema]) -> Type | None:

@@ -56,9 +56,8 @@ class Windows:
         """The closed bounds of the match over all nodes there are by now: windows and the head
         may add some, but say nothing about the others."""
         fresh = self.body.constraints[self.settled :]
-        if fresh or len(self.bounds.matrix) < len(self.body.nodes):
-            grown = self.bounds.grown(len(self.body.nodes)).with_constraints(fresh)
-            self.bounds = close_with_extremes(grown, self.body.nodes)
+        if fresh:
+            self.bounds = close_with_extremes(self.bounds.with_constraints(fresh), self.body.nodes)
             self.settled = len(self.body.constraints)
         return self.bounds
 

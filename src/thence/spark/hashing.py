@@ -1,6 +1,7 @@
 """Hashes of columns: where an event goes. The same value gets the same hash on every machine.
 
-Null and NaN join nothing; wherever they go is right.
+Null joins nothing and goes anywhere, but what is identical goes to one place: all nulls have one
+hash, and so have all NaNs.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _bits(column: Any, kind: str) -> Hashes:
     """Values as 64 bits, the same for equal values; null as zero."""
     if kind == "float":
         floats: npt.NDArray[np.float64] = _values(column) + 0.0  # -0.0 becomes 0.0
-        return floats.view(np.uint64)
+        return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
     if kind == "decimal":
         return _words(column)
     if kind == "bool":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import islice, product
 
-from thence.logic.conjunct import Column, Conjunct
+from thence.logic.conjunct import Column, Conjunct, equal_columns
 from thence.model.schema import EventSchema
 
 Choice = Mapping[str, str]
@@ -124,33 +124,16 @@ def _covering(conjunct: Conjunct, columns: Columns) -> Iterator[frozenset[Column
     look, so there is no group."""
     if not conjunct.events:
         return
-    parent: dict[Column, Column] = {}
-
-    def root(column: Column) -> Column:
-        while column in parent and parent[column] != column:
-            column = parent[column]
-        return column
-
-    for atom, use in enumerate(conjunct.atoms):
-        parent |= {Column(atom, name): Column(atom, name) for name in columns[use.event]}
-    links = [list(link) for link in conjunct.links]
-    for window in conjunct.windows:
-        links += [
-            [Column(window.atom, name), expr]
-            for name, expr in window.links
-            if isinstance(expr, Column)
-        ]
-    for first, *others in links:
-        for other in others:
-            if first in parent and other in parent:
-                parent[root(other)] = root(first)
-    groups: dict[Column, list[Column]] = {}
-    for column in parent:
-        groups.setdefault(root(column), []).append(column)
+    known = [
+        Column(atom, name) for atom, use in enumerate(conjunct.atoms) for name in columns[use.event]
+    ]
+    equal = {column: group for group in equal_columns(conjunct) for column in group}
+    groups = dict.fromkeys(equal.get(column, frozenset((column,))) for column in known)
     atoms = frozenset(atom for atom, use in enumerate(conjunct.atoms) if not use.fact)
-    for group in groups.values():
-        if {column.atom for column in group} >= atoms:
-            yield frozenset(group)
+    for group in groups:
+        usable = group.intersection(known)
+        if {column.atom for column in usable} >= atoms:
+            yield usable
 
 
 def chosen(

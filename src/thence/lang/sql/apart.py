@@ -34,6 +34,7 @@ _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
     "overlaps": ((0, "s", 1, "s"), (0, "e", 1, "e")),
     "overlapped_by": ((1, "s", 0, "s"), (1, "e", 0, "e")),
     "between": ((0, "e", 1, "s"),),
+    "until": ((0, "e", 1, "s"),),
 }
 """What lies strictly before what: (part, its start or end, part, its start or end)."""
 
@@ -219,12 +220,12 @@ class _Graph:
         self.span(node, parts)
         if kind in OPERATORS:
             self.moments(node, OPERATORS[kind].shape(len(parts), node.limit))
-        for absent in node.absent:
-            if absent in self.assumed:
-                self.add(absent)
+        for inner in (*node.absent, *node.collected):
+            if inner in self.assumed:
+                self.add(inner)
                 if kind == "between":
-                    self.before((parts[0], "e"), (absent, "s"), strict=True)
-                    self.before((absent, "e"), (parts[1], "s"), strict=True)
+                    self.before((parts[0], "e"), (inner, "s"), strict=True)
+                    self.before((inner, "e"), (parts[1], "s"), strict=True)
 
     def branch(self, node: Node) -> tuple[Node, ...]:
         """The alternative that must be the one: all of what is asked about is in it, or one of the
@@ -254,25 +255,30 @@ class _Graph:
                 self.before((node, "s"), (part, "s"))
         if kind in POINTS or kind == "anyone":
             self.same((node, "s"), (node, "e"))
-        if kind in ("seq", "between"):
+        if kind in ("seq", "between", "until"):
             self.same((node, "s"), (parts[0], "s"))
-        if kind in ("seq", "between", "relative"):
+        if kind in ("seq", "between", "until", "relative"):
             self.same((node, "e"), (parts[-1], "e"))
 
     def moments(self, node: Node, shape: Shape) -> None:
-        """What an operator over moments says of the ends of its parts, and of what is absent."""
+        """What an operator over moments says of the ends of its parts, and of what is absent or
+        collected."""
         ends: list[_Point] = [(part, "e") for part in node.parts or (node,)]
         for later, earlier, limit in shape.bounds:
             if limit <= 0:
                 self.before(ends[later], ends[earlier], strict=limit < 0)
         if len(shape.at) == 1 and shape.later == 0:
             self.same((node, "e"), ends[shape.at[0]])
-        for number, absent in enumerate(node.absent):
-            if absent not in self.assumed:
+        # The last absence is that of all alternatives.
+        absences = [*shape.absences, *shape.absences[-1:] * len(node.absent)]
+        placed = [
+            *zip(node.absent, absences, strict=False),
+            *zip(node.collected, shape.collections, strict=True),
+        ]
+        for inner, stretch in placed:
+            if inner not in self.assumed:
                 continue
-            # The last one is that of all alternatives.
-            stretch = shape.absences[min(number, len(shape.absences) - 1)]
             if stretch.first >= 0:
-                self.before(ends[stretch.since], (absent, "e"), strict=stretch.first > 0)
+                self.before(ends[stretch.since], (inner, "e"), strict=stretch.first > 0)
             if stretch.until in shape.at and stretch.last <= shape.later:
-                self.before((absent, "e"), (node, "e"), strict=stretch.last < shape.later)
+                self.before((inner, "e"), (node, "e"), strict=stretch.last < shape.later)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
-from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.apart import differ, pairs
 from thence.lang.sql.conditions import targets
@@ -20,9 +19,27 @@ from thence.lang.sql.events import (
     occurring,
     operator,
     places,
+    walk,
+)
+from thence.lang.sql.lookups import (
+    Lookup,
+    Tables,
+    Variables,
+    holds_query,
+    lookup,
+    row_items,
+    with_rows,
 )
 from thence.lang.sql.names import Alias, Names, Value, conjuncts, renamed
+from thence.lang.sql.patterns import Columns, Writer
 from thence.lang.sql.refusal import Refused
+from thence.lang.sql.repeated import (
+    alone,
+    check_apart,
+    check_collecting,
+    check_condition,
+    owners_of,
+)
 from thence.model.source import Span
 
 
@@ -30,47 +47,73 @@ from thence.model.source import Span
 class Body:
     """The items of a rule's body, and what the select list must know of its aliases.
 
-    ``certain`` aliases are bound in every match, ``occurring`` ones in some, and ``collected`` ones
-    may be many; each of those with its place in FROM.
+    ``certain`` aliases are bound in every match and ``occurring`` ones in some. Those that are
+    ``collected``, or that ``names`` has as repeated, may be many; ``beside`` are those that stand
+    in FROM alone, each with its place there. ``loose`` are partition columns on which repetitions
+    agree only if the rule's head shows them. ``merged`` says that the policy makes one result of
+    several matches, over which aggregates are.
     """
 
     items: tuple[s.Node, ...]
     names: Names
     certain: frozenset[str]
     occurring: frozenset[str]
-    collected: Mapping[str, Span]
+    collected: frozenset[str]
+    beside: Mapping[str, Span]
+    loose: frozenset[str] = frozenset()
+    merged: bool = False
 
 
-def body(select: q.Select, names: Names) -> Body:
+def body(select: q.Select, names: Names, tables: Tables) -> Body:
     """The body of a select. Raises Refused."""
     clause = _clause(select, names)
     streams = places(clause.root)
     clause = _with_tables(clause, names)
     found = places(clause.root)
-    collected = _collected(clause, found, names)
+    beside = _beside(clause, found, names)
     top = found[0]
-    found += [Place(node, top, {node.alias}) for node in collected]
+    found += [Place(node, top, {node.alias}) for node in beside]
+    collected = [*beside, *(inner for node in occurring(top.root) for inner in node.collected)]
     _check_once(found, names)
     known = _with_copies(clause, names)
-    shared = _shared(found, names.partition)
-    names = replace(names, shared=shared)
+    owners = owners_of(found, names)
+    check_collecting(collected, top.root)
+    shared = names.partition if owners else _shared(found, names.partition)
+    names = replace(names, shared=shared, repeated=frozenset(owners))
     conditions: dict[Node, list[s.Node]] = {}
-    for node in select.conditions:
-        for part in conjuncts(node):
-            _add(names.value(part), found, clause, conditions)
+    asked: list[Lookup] = []
+    taken = {*known, *shared}
+    for part in (part for node in select.conditions for part in conjuncts(node)):
+        if holds_query(part):
+            asked.append(lookup(part, names, tables, taken))
+            continue
+        condition = names.value(part)
+        check_condition(condition, owners)
+        _add(condition, found, clause, conditions)
     for pair in pairs(streams, known, clause.copies):
-        condition = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
-        conditions.setdefault(pair.at, []).append(condition)
-    writer = _Writer(known, select, shared, conditions)
-    window = clause.windows[0] if collected else None
+        check_apart(pair.one, pair.two, owners, pair.at.span)
+        different = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
+        conditions.setdefault(pair.at, []).append(different)
+    beyond = {each: _owner(each, found, clause, names) for each in asked}
+    known |= _with_rows(select, beyond, known, clause, names, tables)
+    variables = None if _is_about_kinds(select, clause) else Variables(taken)
+    rows = [
+        item for each in asked if not beyond[each] for item in row_items(each, names, variables)
+    ]
+    columns = _columns(select, known, shared, variables)
+    writer = Writer(known, columns, conditions)
+    window = clause.windows[0] if beside else None
     main = writer.pattern(clause.root, window)
-    items = (main, *(writer.collect(node) for node in collected))
+    items = (main, *(writer.collect(node) for node in beside), *rows)
     return Body(
         items,
         names,
         certain(clause.root),
         frozenset(top.aliases),
-        {node.alias: names.aliases[node.alias].span for node in collected},
+        frozenset(part.alias for node in collected for part in occurring(node) if part.alias),
+        {node.alias: names.aliases[node.alias].span for node in beside},
+        shared if alone(streams) else frozenset(),
+        _has_word(select, "cumulative"),
     )
 
 
@@ -112,7 +155,7 @@ def _with_tables(clause: Expression, names: Names) -> Expression:
     return replace(clause, root=operator("and", (clause.root, *leaves), clause.root.span))
 
 
-def _collected(clause: Expression, found: list[Place], names: Names) -> list[Node]:
+def _beside(clause: Expression, found: list[Place], names: Names) -> list[Node]:
     """The aliases that stand in FROM only: a BETWEEN window collects them."""
     standing = {alias for place in found for alias in place.aliases}
     left = [alias for alias in names.aliases.values() if alias.name not in standing]
@@ -170,6 +213,79 @@ def _shared(found: list[Place], partition: frozenset[str]) -> frozenset[str]:
     return partition if uses.total() > 1 else frozenset()
 
 
+def _owner(wanted: Lookup, found: list[Place], clause: Expression, names: Names) -> str:
+    """The alias among whose events those with such rows are found first; none where rows are
+    looked up for the match as it is."""
+    top, reads = found[0], wanted.reads
+    inner = any(reads & place.aliases for place in found[1:])
+    untils = [node.parts[1] for node in occurring(top.root) if node.kind == "until"]
+    closing = [*clause.copies, *map(certain, untils)]
+    closes = bool(reads) and any(reads <= set(each) for each in closing)
+    if reads <= certain(top.root) and not (inner or closes or reads & names.repeated):
+        return ""
+    if len(reads) == 1:
+        return min(reads)
+    shown = " and ".join(f"'{alias}'" for alias in sorted(reads))
+    raise Refused(
+        wanted.span,
+        f"this looks rows up for {shown}, of which some are absent, collected, repeated, or in "
+        "some alternatives only",
+        "look rows up for one of them, or in a query of its own: FROM (SELECT … WHERE EXISTS (…)) "
+        "a",
+    )
+
+
+def _with_rows(
+    select: q.Select,
+    beyond: Mapping[Lookup, str],
+    known: Mapping[str, Alias],
+    clause: Expression,
+    names: Names,
+    tables: Tables,
+) -> dict[str, Alias]:
+    """The aliases that stand for those events of their stream that have certain rows."""
+    changed: dict[str, Alias] = {}
+    for alias in dict.fromkeys(filter(None, beyond.values())):
+        wanted = [each for each, owner in beyond.items() if owner == alias]
+        if alias in names.repeated and _has_word(select, "strict"):
+            raise Refused(
+                wanted[0].span,
+                f"with STRICT, '{alias}' is every event of its stream, whether it has such a row "
+                "or not",
+                "say which events there are in a query of its own: FROM (SELECT … WHERE EXISTS "
+                "(…)) a",
+            )
+        read = with_rows(known[alias], wanted, names, tables)
+        copies = [each[alias] for each in clause.copies if alias in each]
+        changed |= {name: replace(known[name], read=read) for name in (alias, *copies)}
+    return changed
+
+
+def _is_about_kinds(select: q.Select, clause: Expression) -> bool:
+    """Whether a further variable would change which events are of one kind."""
+    return _has_word(select, "strict") or any(node.kind == "until" for node in walk(clause.root))
+
+
+def _has_word(select: q.Select, name: str) -> bool:
+    return any(word.word == name for word in select.policy)
+
+
+def _columns(
+    select: q.Select,
+    known: Mapping[str, Alias],
+    shared: frozenset[str],
+    variables: Variables | None,
+) -> dict[str, Columns]:
+    """The columns of each alias that are variables: those on which all streams agree, and those by
+    which rows are looked up."""
+    common = {column.text: column for column in select.partition if column.text in shared}
+    found: dict[str, Columns] = {}
+    for name, alias in known.items():
+        own = [] if variables is None else variables.arguments(name, alias.span)
+        found[name] = [*({} if alias.table else common).items(), *own]
+    return found
+
+
 def _add(
     condition: Value,
     found: list[Place],
@@ -180,107 +296,15 @@ def _add(
     for copies in clause.copies:
         # What is said of the closing event alone says which events close the window.
         values += [
-            Value(renamed(value.node, copies), frozenset(copies[alias] for alias in value.reads))
+            replace(
+                value,
+                node=renamed(value.node, copies),
+                plain=frozenset(copies[alias] for alias in value.plain),
+                folded=frozenset(copies[alias] for alias in value.folded),
+            )
             for value in values
             if value.reads and value.reads <= copies.keys()
         ]
     for value in values:
         for node in targets(value, found):
             conditions.setdefault(node, []).append(value.node)
-
-
-class _Writer:
-    """Writes nodes down as patterns of the rule language, with their conditions around them."""
-
-    def __init__(
-        self,
-        aliases: Mapping[str, Alias],
-        select: q.Select,
-        shared: frozenset[str],
-        conditions: Mapping[Node, list[s.Node]],
-    ) -> None:
-        self.aliases, self.conditions = aliases, conditions
-        columns = {column.text: column for column in select.partition if column.text in shared}
-        self.columns = tuple(columns.values())
-        self.label = "window"
-        while self.label in aliases:
-            self.label += "′"
-
-    def pattern(self, node: Node, window: Node | None = None) -> s.Node:
-        """A node as a pattern; ``window`` is the node that gets the label of the window."""
-        found = self.bare(node, window)
-        if node is window:
-            found = s.Labelled(
-                self.label, found, found.start, found.start, found.end, found.depth + 1
-            )
-        return filtered(found, self.conditions.get(node, ()))
-
-    def bare(self, node: Node, window: Node | None) -> s.Node:
-        start, end, kind = node.span.start, node.span.end, node.kind
-        if kind == "alias":
-            return self.atom(node)
-        parts = tuple(self.pattern(part, window) for part in node.parts)
-        absent = tuple(self.pattern(part, window) for part in node.absent)
-        depth = 1 + max(part.depth for part in (*parts, *absent))
-        if kind == "within":
-            return s.WithinSuffix(parts[0], node.limit, start, end, depth)
-        if kind == "between":
-            missing = absent[0] if len(absent) == 1 else _chain("or", absent, node.span)
-            inner = s.Paren((missing,), missing.start, missing.end, missing.depth + 1)
-            first, last = parts
-            return s.Between(inner, first, last, start, end, max(depth, inner.depth + 1))
-        if kind == "anyone":
-            return s.Apply(kind, parts, start, start, end, depth)
-        if kind in moments.POINTS:
-            args = moments.arguments(kind, parts, absent, node.limit, node.span)
-            return s.Apply(kind, args, start, start, end, depth)
-        return _chain(kind, parts, node.span)
-
-    def atom(self, node: Node) -> s.Node:
-        alias = self.aliases[node.alias]
-        columns = () if alias.table else self.columns
-        return atom(node.alias, alias.event, columns, node.span)
-
-    def collect(self, node: Node) -> s.Node:
-        start, end = node.span.start, node.span.end
-        target = self.pattern(node)
-        return s.WhileItem(self.label, start, end, "collect", target, start, end, target.depth + 1)
-
-
-def atom(label: str, event: str, columns: Sequence[s.Name], span: Span) -> s.Labelled:
-    """A labelled event, with columns that are variables of the same name."""
-    start, end = span.start, span.end
-    args = tuple(
-        s.Chain(
-            (column, s.Op("infix", "=", column.start, column.end), column),
-            column.start,
-            column.end,
-            1,
-        )
-        for column in columns
-    )
-    return s.Labelled(label, s.Apply(event, args, end, start, end, 2), end, start, end, 3)
-
-
-def filtered(pattern: s.Node, conditions: Sequence[s.Node]) -> s.Node:
-    """A pattern with conditions around it, if there are any."""
-    if not conditions:
-        return pattern
-    condition = conditions[0]
-    if len(conditions) > 1:
-        start, end = conditions[0].start, conditions[-1].end
-        depth = 1 + max(part.depth for part in conditions)
-        condition = s.Paren(tuple(conditions), start, end, depth)
-    depth = 1 + max(pattern.depth, condition.depth)
-    return s.WhereSuffix(pattern, condition, pattern.start, pattern.end, depth)
-
-
-def _chain(kind: str, parts: tuple[s.Node, ...], span: Span) -> s.Node:
-    row: list[s.Node | s.Op] = []
-    for part in parts:
-        if row:
-            row.append(s.Op("infix", kind, span.start, span.end))
-        inner = s.Paren((part,), part.start, part.end, part.depth + 1)
-        row.append(inner if isinstance(part, (s.WhereSuffix, s.WithinSuffix, s.Chain)) else part)
-    depth = 1 + max(part.depth for part in row)
-    return s.Chain(tuple(row), span.start, span.end, depth) if len(row) > 1 else parts[0]

@@ -21,6 +21,7 @@ from thence.lang.tokens import (
 )
 from thence.lang.words import MOST_TICKS
 from thence.model.source import Span
+from thence.model.types import NULL
 
 Parts: TypeAlias = list[Any]
 _ROWS = frozenset({"seq", "and", "or"})
@@ -112,7 +113,9 @@ class BuildSql(Transformer[Token, Any]):
                     group = part.columns
                 case _Having():
                     having = part.condition
-                case s.Name() | q.Operation() | q.Negation() | q.Several() | q.Limited():
+                case s.Name() | q.Operation() | q.Negation() | q.Several():
+                    happening = part
+                case q.Limited() | q.Repeated():
                     happening = part
                 case _:
                     continue
@@ -245,6 +248,22 @@ class BuildSql(Transformer[Token, Any]):
     def later(self, parts: Parts) -> None:
         raise not_yet(parts[0])
 
+    # -- queries in conditions
+
+    def exists(self, parts: Parts) -> s.Chain:
+        asks = self.in_query(parts)._replace(text="exists")
+        return s.Chain((asks,), asks.start, asks.end, asks.depth + 1)
+
+    def in_query(self, parts: Parts) -> s.Op:
+        """The query is a literal, whose value is of event SQL's own tree."""
+        word, _, query, close = parts
+        start, end = start_of(word), end_of(close)
+        held = s.Literal_(query, NULL, start, end, query.depth)
+        return s.Op("postfix", "in query", start, end, (held,), query.depth + 1)
+
+    def not_in_query(self, parts: Parts) -> s.Op:
+        return self.in_query(parts[1:])._replace(text="not in query", start=start_of(parts[0]))
+
     # -- events
 
     def event_alias(self, parts: Parts) -> s.Name:
@@ -269,12 +288,6 @@ class BuildSql(Transformer[Token, Any]):
 
     def event_call(self, parts: Parts) -> q.Operation:
         name, args = parts[0], parts[2:-1]
-        if name.lower() in moments.NOT_YET:
-            raise SyntaxProblem(
-                token_span(name),
-                f"{name.upper()} is not part of event SQL in this version",
-                "use it in a rule: a program may have both",
-            )
         span = Span(start_of(name), end_of(parts[-1]))
         limit = _number_or_limit(name, args, span)
         depth = _depth(_without_limits(args), span)
@@ -300,6 +313,14 @@ class BuildSql(Transformer[Token, Any]):
         base, limit = parts[0], _limit(parts[1])
         depth = _depth([base], Span(base.start, limit.end))
         return q.Limited(base, limit.micros, base.start, limit.end, depth)
+
+    def event_repeated(self, parts: Parts) -> q.Happening:
+        """``b+``, ``b{2,5}``."""
+        done: q.Happening = parts[0]
+        for times in parts[1:]:
+            depth = _depth([done], Span(done.start, times.end))
+            done = q.Repeated(done, times.least, times.most, done.start, times.end, depth)
+        return done
 
     def limit(self, parts: Parts) -> Token:
         token: Token = parts[0]

@@ -1,8 +1,9 @@
 """Where the conditions of a query go in its EVENT clause.
 
-A condition on aliases that occur goes to the top. One that reads an alias which must be absent, or
-is collected, goes around that pattern. One that reads an alias of some alternatives only goes to
-where that alias is.
+A condition on aliases that occur goes to the top; one on aliases that are repeated is asked of each
+repetition from there. One that reads an alias which must be absent, or is collected, goes around
+that pattern. One that reads an alias of some alternatives only goes to where that alias is, and one
+that reads only what closes an UNTIL says what that is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,13 @@ def targets(condition: Value, places: Sequence[Place]) -> list[Node]:
     inner = [place for place in places[1:] if reads & place.aliases]
     if not inner:
         return _nodes(condition, reads, places[0])
+    if condition.aggregates:
+        raise Refused(
+            s.span_of(condition.node),
+            "this condition is about all repetitions of what must be absent",
+            "how often it must not come is said in EVENT, NOT b{3,}; for more, make it a query of "
+            "its own: FROM (SELECT … EVENT …) a",
+        )
     seeing = [place for place in inner if reads <= _visible(place)]
     for place in inner:
         if place not in seeing and not any(place in other.around() for other in seeing):
@@ -35,6 +43,7 @@ def _inner_nodes(condition: Value, place: Place) -> list[Node]:
     outside = condition.reads - place.aliases
     beyond = outside - (place.parent.aliases if place.parent is not None else set())
     direct = not beyond and set(found) <= set(_alternatives(place.root))
+    direct = direct and not any(node.kind == "repeat" for node in occurring(place.root))
     if direct or not outside:
         return found
     inside = min(condition.reads & place.aliases)
@@ -72,9 +81,11 @@ def _nowhere(condition: Value, inner: Iterable[Place]) -> Refused:
 
 def _nodes(condition: Value, reads: frozenset[str] | set[str], place: Place) -> list[Node]:
     """The outermost nodes of a place at which all that a condition reads is bound."""
+    if reads <= condition.plain and not condition.previous and (found := _closing(reads, place)):
+        return found
     if reads <= certain(place.root):
         return [place.root]
-    found: list[Node] = []
+    found = []
     stack = [place.root]
     while stack:
         node = stack.pop()
@@ -88,6 +99,12 @@ def _nodes(condition: Value, reads: frozenset[str] | set[str], place: Place) -> 
         else:
             raise _in_some_alternatives(condition)
     return found
+
+
+def _closing(reads: frozenset[str] | set[str], place: Place) -> list[Node]:
+    """What closes an UNTIL, where a condition reads nothing else."""
+    untils = [node for node in occurring(place.root) if node.kind == "until"]
+    return [node.parts[1] for node in untils if reads and reads <= certain(node.parts[1])]
 
 
 def _in_some_alternatives(condition: Value) -> Refused:

@@ -19,19 +19,22 @@ from thence.lang.sql.refusal import Refused
 from thence.lang.words import ALLEN, CALLS, MOMENT_OPERATORS, MOST_PATTERNS, WINDOW_OPERATORS
 from thence.model.source import Span
 
-_OF_TWO = ALLEN | {"par"}
+_OF_TWO = ALLEN | {"par", "until"}
 _ROWS = frozenset({"seq", "and", "or", "anyone"})
 _NEGATED = frozenset(name for name in WINDOW_OPERATORS if "absent" in CALLS[name].roles)
 OPERATORS = _OF_TWO | _ROWS | {"between", "any"} | moments.POINTS
+"""What can be called in an EVENT clause."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
     """An alias, or an operator of the rule language over nodes.
 
-    ``kind`` is ``alias``, ``within``, ``between`` (``not(absent).[first, last]``) or the operator's
-    name. ``absent`` must not occur: in the window of ``notfollows`` and ``notprecedes``, between
-    the parts of ``between``, or where an operator over moments says.
+    ``kind`` is ``alias``, ``within``, ``repeat``, ``between`` (``not(absent).[first, last]``) or
+    the operator's name. ``absent`` must not occur: in the window of ``notfollows`` and
+    ``notprecedes``, between the parts of ``between``, or where an operator over moments says.
+    ``collected`` is what APERIODIC* accumulates. ``times`` is how often ``repeat`` has its part: at
+    least, and at most.
     """
 
     kind: str
@@ -41,16 +44,30 @@ class Node:
     absent: tuple[Node, ...] = ()
     limit: int = 0
     depth: int = 1
+    times: tuple[int, int | None] = (1, 1)
+    collected: tuple[Node, ...] = ()
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """Everything directly inside."""
+        return (*self.parts, *self.absent, *self.collected)
 
 
 def operator(
-    kind: str, parts: Sequence[Node], span: Span, absent: Sequence[Node] = (), limit: int = 0
+    kind: str,
+    parts: Sequence[Node],
+    span: Span,
+    absent: Sequence[Node] = (),
+    limit: int = 0,
+    collected: Sequence[Node] = (),
 ) -> Node:
     """A node over others. A row of operands may nest deeper than it was written."""
-    depth = 1 + max(part.depth for part in (*parts, *absent))
+    depth = 1 + max(part.depth for part in (*parts, *absent, *collected))
     if depth > s.MAX_DEPTH:
         raise too_deep(Span(span.start, min(span.end, span.start + 40)))
-    return Node(kind, tuple(parts), span, "", tuple(absent), limit, depth)
+    return Node(
+        kind, tuple(parts), span, "", tuple(absent), limit, depth, collected=tuple(collected)
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +133,9 @@ class _Reader:
                 return Node("alias", (), span, alias.name)
             case q.Limited():
                 return operator("within", (self.node(node.base),), span, limit=node.limit)
+            case q.Repeated():
+                inner = operator("repeat", (self.node(node.base),), span)
+                return replace(inner, times=(node.least, node.most))
             case q.Negation():
                 return self.negation(node)
             case q.Several():
@@ -167,13 +187,13 @@ class _Reader:
             rows = [_row("and", [*map(self.node, c)], span) for c in moments.choices(node)]
             return operator("anyone", rows, span)
         moments.check(node, span)
-        parts, absent = moments.divided(name, [*map(self.node, node.parts)])
+        parts, absent, collected = moments.divided(name, [*map(self.node, node.parts)])
         if name == "without":
             absent += (self.earlier(parts[1]),)
         if name == "other_than" and len(parts) > 1:
             parts = (operator("or", parts, span),)
         limit = node.limit.micros if node.limit is not None else 0
-        return operator(name, parts, span, absent=absent, limit=limit)
+        return operator(name, parts, span, absent=absent, limit=limit, collected=collected)
 
     def check_arguments(self, node: q.Operation, span: Span) -> None:
         name, given = node.name, len(node.parts)
@@ -276,16 +296,17 @@ def _renamed(node: Node, names: Mapping[str, str]) -> Node:
         alias=names.get(node.alias, node.alias),
         parts=tuple(_renamed(part, names) for part in node.parts),
         absent=tuple(_renamed(part, names) for part in node.absent),
+        collected=tuple(_renamed(part, names) for part in node.collected),
     )
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """A node and everything inside it, what must be absent included."""
+    """A node and everything inside it, what must be absent or is collected included."""
     stack = [node]
     while stack:
         top = stack.pop()
         yield top
-        stack.extend((*top.parts, *top.absent)[::-1])
+        stack.extend(reversed(top.children))
 
 
 def aliases(node: Node) -> list[str]:
@@ -294,7 +315,8 @@ def aliases(node: Node) -> list[str]:
 
 
 def occurring(node: Node) -> Iterator[Node]:
-    """A node and what takes part in its occurrence: what must be absent is left out."""
+    """A node and what takes part in its occurrence: what must be absent, or is collected, is left
+    out."""
     stack = [node]
     while stack:
         top = stack.pop()
@@ -313,11 +335,12 @@ def certain(node: Node) -> frozenset[str]:
 
 
 def places(root: Node) -> list[Place]:
-    """The place of the clause itself, then those of what must be absent, outermost first."""
+    """The place of the clause itself, then those of what must be absent or is collected, outermost
+    first."""
     found = [Place(root, None)]
     for place in found:
         for node in occurring(place.root):
             if node.kind == "alias":
                 place.aliases.add(node.alias)
-            found.extend(Place(absent, place) for absent in node.absent)
+            found.extend(Place(inner, place) for inner in (*node.absent, *node.collected))
     return found

@@ -16,6 +16,8 @@ from thence.lang.report import Report, did_you_mean
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
+from thence.lang.sql.computed import computed
+from thence.lang.sql.lookups import Tables
 from thence.lang.sql.names import Alias, Names
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.selected import selected
@@ -93,10 +95,10 @@ class _Lowering:
     def rules(self) -> list[s.RuleDecl]:
         create = self.create
         select, streams = self.with_queries(create.query, {})
-        terms, items = self.rule_of(select, streams, named=self.first)
+        terms, items, policy = self.rule_of(select, streams, named=self.first)
         rule = s.RuleDecl(
             create.name, terms, items, create.name_start, create.name_end, create.name_end,
-            create.end, select.policy,
+            create.end, policy,
         )  # fmt: skip
         return [*self.inner, rule]
 
@@ -118,11 +120,16 @@ class _Lowering:
     def inner_rule(self, query: q.Query, name: str, streams: Mapping[str, str]) -> str:
         """Make a rule of a query inside another, and give its hidden name."""
         select, seen = self.with_queries(query, streams)
-        terms, items = self.rule_of(select, seen, named=True)
-        return self.hidden_rule(select, name, terms, items)
+        terms, items, policy = self.rule_of(select, seen, named=True)
+        return self.hidden_rule(select, policy, name, terms, items)
 
     def hidden_rule(
-        self, select: q.Select, name: str, terms: tuple[s.Term, ...], items: tuple[s.Node, ...]
+        self,
+        select: q.Select,
+        policy: tuple[s.PolicyWord, ...],
+        name: str,
+        terms: tuple[s.Term, ...],
+        items: tuple[s.Node, ...],
     ) -> str:
         """Add a rule that no user wrote, and give the hidden name of what it derives."""
         event = f"{INNER}{self.create.name}.{name}"
@@ -132,35 +139,39 @@ class _Lowering:
         self.columns[event] = tuple(term.alias or "" for term in terms)
         head_end = min(select.end, select.start + len("SELECT"))
         self.inner.append(
-            s.RuleDecl(
-                event, terms, items, select.start, head_end, head_end, select.end, select.policy
-            )
+            s.RuleDecl(event, terms, items, select.start, head_end, head_end, select.end, policy)
         )
         return event
 
     def rule_of(
         self, select: q.Select, streams: Mapping[str, str], named: bool
-    ) -> tuple[tuple[s.Term, ...], tuple[s.Node, ...]]:
-        """The head and the body of a select. ``named`` says that the columns' names are its own,
-        and not those of an earlier statement."""
+    ) -> tuple[tuple[s.Term, ...], tuple[s.Node, ...], tuple[s.PolicyWord, ...]]:
+        """The head, the body and the policy of a select. ``named`` says that the columns' names are
+        its own, and not those of an earlier statement."""
         aliases = self.aliases(select, streams)
         window = window_of(select)
+        policy = select.policy
+        hidden = partial(self.hidden_rule, select, policy)
+        tables = Tables(
+            {name: self.columns[name] for name in sorted(self.tables - streams.keys())},
+            partial(self.hidden_rule, select, ()),
+        )
         if window is not None:
             (alias,) = aliases.values()
-            hidden = partial(self.hidden_rule, select)
-            columns, items = windowed(select, window, alias, hidden)
+            columns, items = windowed(select, window, alias, hidden, tables)
         else:
             refuse_groups(select)
-            found = body(select, Names(aliases, _partition(select, aliases)))
-            columns, items = selected(select, found), found.items
+            found = body(select, Names(aliases, _partition(select, aliases)), tables)
             _check_policy(select, found)
+            columns = selected(select, found)
+            columns, items, policy = computed(select, found, columns, hidden)
         self.names = column_names(columns)
         terms = tuple(
             _term(column, name, named) for column, name in zip(columns, self.names, strict=True)
         )
         for node in (*items, *(term.value for term in terms)):
             check_depth(node)
-        return terms, items
+        return terms, items, policy
 
     def aliases(self, select: q.Select, streams: Mapping[str, str]) -> dict[str, Alias]:
         found: dict[str, Alias] = {}

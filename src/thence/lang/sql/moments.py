@@ -16,10 +16,7 @@ from thence.model.types import DURATION
 
 T = TypeVar("T")
 
-NOT_YET = frozenset({"aperiodic*", "relative+"})
-"""What can be said in a rule only."""
-
-POINTS = frozenset(CALLS) - NOT_YET
+POINTS = frozenset(CALLS)
 """The operators that become a call of the same name; ANY is written out."""
 
 TIMED = frozenset(name for name in POINTS if CALLS[name].duration == 1)
@@ -61,10 +58,10 @@ def _example(name: str) -> str:
     return f"{name.upper()}({', '.join(shown)})"
 
 
-def divided(name: str, parts: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """What must occur, and what must be absent."""
+def divided(name: str, parts: Sequence[T]) -> tuple[tuple[T, ...], tuple[T, ...], tuple[T, ...]]:
+    """What must occur, what must be absent, and what is collected."""
     given = CALLS[name].divided(parts)
-    return tuple(given["part"]), tuple(given["absent"])
+    return tuple(given["part"]), tuple(given["absent"]), tuple(given["collected"])
 
 
 def choices(node: q.Operation) -> Iterator[tuple[q.Happening, ...]]:
@@ -93,11 +90,16 @@ def choices(node: q.Operation) -> Iterator[tuple[q.Happening, ...]]:
 
 
 def arguments(
-    name: str, parts: Sequence[s.Node], absent: Sequence[s.Node], limit: int, span: Span
+    name: str,
+    parts: Sequence[s.Node],
+    absent: Sequence[s.Node],
+    collected: Sequence[s.Node],
+    limit: int,
+    span: Span,
 ) -> tuple[s.Node, ...]:
     """The arguments of the call that says the same in the rule language."""
     row = CALLS[name]
-    found = row.arguments(parts, absent)
+    found = row.arguments(parts, absent, collected)
     if row.duration is not None:
         found.insert(row.duration, s.Literal_(limit, DURATION, span.start, span.end))
     return tuple(found)

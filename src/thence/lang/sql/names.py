@@ -9,6 +9,7 @@ from thence.lang import syntax as s
 from thence.lang.report import did_you_mean
 from thence.lang.sql.refusal import Refused
 from thence.lang.words import AGGREGATES
+from thence.logic.expr import PREVIOUS
 from thence.model.source import Span
 
 _TIMES = ("start", "end")
@@ -25,6 +26,8 @@ class Alias:
     span: Span
     table: bool = False
     """Whether it is a row of a static table, which has no times."""
+    read: str = ""
+    """The hidden event that is read instead, where only some events of the stream are meant."""
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -34,22 +37,36 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An expression whose names are resolved, and the aliases that it reads."""
+    """An expression whose names are resolved.
+
+    It reads ``plain`` aliases by themselves and ``folded`` ones in aggregates, if it has any;
+    ``previous`` says that it reads the repetition before.
+    """
 
     node: s.Node
-    reads: frozenset[str]
+    plain: frozenset[str]
+    folded: frozenset[str] = frozenset()
+    aggregates: bool = False
+    previous: bool = False
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The aliases that it reads."""
+        return self.plain | self.folded
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
     """The aliases of one query, and the columns on which all of them agree.
 
-    ``shared`` are those of the ``partition`` columns that are variables of the rule.
+    ``shared`` are those of the ``partition`` columns that are variables of the rule. ``repeated``
+    are the aliases that EVENT repeats: aggregates over them may stand in larger expressions.
     """
 
     aliases: Mapping[str, Alias]
     partition: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
+    repeated: frozenset[str] = frozenset()
 
     def alias(self, name: s.Name) -> Alias:
         """The alias that a name stands for."""
@@ -62,54 +79,29 @@ class Names:
             )
         return found
 
-    def value(self, node: s.Node, aggregate: bool = False) -> Value:
+    def value(
+        self, node: s.Node, aggregates: bool = False, given: Mapping[str, s.Node] | None = None
+    ) -> Value:
         """An expression with every column read through its alias, or as a shared variable.
 
-        ``aggregate`` says that it may be an aggregate.
+        ``aggregates`` says that it is one over whole groups of events, as in SELECT and HAVING:
+        anything may be aggregated in it. ``given`` are names of values besides.
         """
-        reads: set[str] = set()
-        whole = s.strip(node) if aggregate else None
-
-        def leaf(name: s.Name | s.Dotted) -> s.Node:
-            found = self._column(name) if isinstance(name, s.Name) else self._dotted(name)
-            if isinstance(found, s.Dotted):
-                reads.add(found.label)
-            return found
-
-        def call(node: s.Apply) -> s.Node | None:
-            """``duration(a)`` and ``count(a)`` are about an event, not about a column."""
-            if is_aggregate(node) and node is not whole:
-                raise Refused(
-                    Span(node.start, node.name_end),
-                    f"{node.name.upper()} is an aggregate, which is an item of SELECT by itself",
-                    "compute with it in a query over this one: FROM (SELECT … AS x …) a",
-                )
-            if len(node.args) != 1 or not isinstance(node.args[0], s.Name):
-                return None
-            alias = node.args[0]
-            if alias.text not in self.aliases or self._is_column(alias.text):
-                return None
-            name = node.name.lower()
-            if name in ("count", "duration") and self.aliases[alias.text].table:
-                raise _timeless(self.aliases[alias.text], s.span_of(node))
-            if name == "count":
-                reads.add(alias.text)
-                return node._replace(args=(_time(alias, "start"),))
-            if name != "duration":
-                return None
-            reads.add(alias.text)
-            minus = s.Op("infix", "-", alias.start, alias.end)
-            row = (_time(alias, "end"), minus, _time(alias, "start"))
-            return s.Paren((s.Chain(row, node.start, node.end, 2),), node.start, node.end, 3)
-
-        return Value(rewritten(node, leaf, call), frozenset(reads))
+        return _Resolver(self, aggregates, given or {}).value(node)
 
     def column_of(self, alias: Alias, column: str, span: Span) -> s.Node:
         """A column of an alias, at a place in the text."""
+        if alias.name in self.repeated and column in self.shared:
+            return s.Name(column, span.start, span.end)  # all repetitions agree in it
         return s.Dotted(alias.name, column, span.start, span.start, span.end)
 
-    def _is_column(self, name: str) -> bool:
+    def is_column(self, name: str) -> bool:
+        """Whether some alias has a column of that name."""
         return any(name in alias.columns for alias in self.aliases.values())
+
+    def column(self, name: s.Name | s.Dotted) -> s.Node:
+        """A column as it was written, with its alias or without one."""
+        return self._column(name) if isinstance(name, s.Name) else self._dotted(name)
 
     def _column(self, name: s.Name) -> s.Node:
         """A column without an alias: that of the one alias that has it."""
@@ -156,6 +148,8 @@ class Names:
                 f"'{alias.stream}' has no column '{node.attribute}'",
                 did_you_mean(node.attribute, choices, f"it has {', '.join(choices)}"),
             )
+        if alias.name in self.repeated and node.attribute in self.shared:
+            return self.column_of(alias, node.attribute, s.span_of(node))
         return node
 
     def _alias_hint(self, name: str) -> str | None:
@@ -163,6 +157,102 @@ class Names:
         if own:
             return f"'{name}' has the alias {' and '.join(own)} here"
         return did_you_mean(name, self.aliases, f"add it: FROM …, stream {name}")
+
+
+class _Resolver:
+    """Resolves the names of one expression, noting which aliases it reads."""
+
+    def __init__(
+        self, names: Names, grouped: bool, given: Mapping[str, s.Node], nested: bool = False
+    ) -> None:
+        self.names, self.grouped, self.given, self.nested = names, grouped, given, nested
+        self.plain: set[str] = set()
+        self.folded: set[str] = set()
+        self.aggregates = self.previous = False
+
+    def value(self, node: s.Node) -> Value:
+        found = rewritten(node, self.leaf, self.call)
+        plain, folded = frozenset(self.plain), frozenset(self.folded)
+        return Value(found, plain, folded, self.aggregates, self.previous)
+
+    def leaf(self, name: s.Name | s.Dotted) -> s.Node:
+        if isinstance(name, s.Name) and name.text in self.given:
+            if not self.names.is_column(name.text):
+                return self.given[name.text]
+        found = self.names.column(name)
+        if isinstance(found, s.Dotted):
+            self.plain.add(found.label)
+        return found
+
+    def call(self, node: s.Apply) -> s.Node | None:
+        """Aggregates; and ``duration(a)`` and ``count(a)``, which are about an event, not about a
+        column."""
+        name = node.name.lower()
+        if is_aggregate(node):
+            return self.aggregate(node)
+        if name == PREVIOUS:
+            return self.repetition_before(node)
+        alias = self.event(node)
+        if alias is None or name != "duration":
+            return None
+        self.plain.add(alias.text)
+        minus = s.Op("infix", "-", alias.start, alias.end)
+        row = (_time(alias, "end"), minus, _time(alias, "start"))
+        return s.Paren((s.Chain(row, node.start, node.end, 2),), node.start, node.end, 3)
+
+    def event(self, node: s.Apply) -> s.Name | None:
+        """The alias that a function is called with, where that is no column."""
+        if len(node.args) != 1 or not isinstance(node.args[0], s.Name):
+            return None
+        alias = node.args[0]
+        if alias.text not in self.names.aliases or self.names.is_column(alias.text):
+            return None
+        if node.name.lower() in ("count", "duration") and self.names.aliases[alias.text].table:
+            raise _timeless(self.names.aliases[alias.text], s.span_of(node))
+        return alias
+
+    def aggregate(self, node: s.Apply) -> s.Node:
+        """An aggregate over a group, or over the repetitions of a match."""
+        span, shown = Span(node.start, node.name_end), node.name.upper()
+        if self.nested:
+            raise Refused(
+                span,
+                f"{shown} is an aggregate, and cannot stand inside another",
+                "compute one in a query, and the other over this one: FROM (SELECT … AS x …) a",
+            )
+        inner = _Resolver(self.names, self.grouped, {}, nested=True)
+        alias = self.event(node)
+        if alias is not None and node.name.lower() == "count":
+            inner.plain.add(alias.text)
+            found: s.Node = node._replace(args=(_time(alias, "start"),))
+        else:
+            found = node._replace(args=tuple(inner.value(arg).node for arg in node.args))
+        repeated = self.names.repeated
+        if not self.grouped and not (inner.plain & repeated if inner.plain else repeated):
+            raise Refused(
+                span,
+                f"{shown} is an aggregate, and WHERE looks at one match at a time",
+                "conditions on what is collected come in HAVING, at the end; those on what EVENT "
+                "repeats may be here",
+            )
+        self.folded |= inner.plain
+        self.aggregates = True
+        return found
+
+    def repetition_before(self, node: s.Apply) -> s.Node:
+        """``PREV(b.price)``, which reads what is repeated."""
+        inner = _Resolver(self.names, self.grouped, {}, self.nested)
+        found = node._replace(args=tuple(inner.value(arg).node for arg in node.args))
+        if self.grouped or self.nested or not inner.plain & self.names.repeated:
+            raise Refused(
+                s.span_of(node),
+                "PREV reads the repetition before, so it can stand only in a condition on what is "
+                "repeated",
+                "write EVENT SEQ(a, b+, c) WHERE b.price > PREV(b.price)",
+            )
+        self.plain |= inner.plain
+        self.previous = True
+        return found
 
 
 def _timeless(alias: Alias, span: Span) -> Refused:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from thence.lang import syntax as s
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body
 from thence.lang.sql.catalog import Column, column_of
-from thence.lang.sql.names import Alias, is_aggregate
+from thence.lang.sql.names import Alias, Value
 from thence.lang.sql.refusal import Refused
+from thence.lang.sql.split import aggregates
 from thence.model.source import Span
 
 
@@ -19,24 +22,29 @@ def selected(select: q.Select, body: Body) -> list[Column]:
             columns.append(_written(item, body))
         else:
             columns += _all(item, body)
-    _check_collected(columns, body)
     return columns
 
 
 def _written(item: s.Term, body: Body) -> Column:
     column = column_of(item)
-    value = body.names.value(item.value, aggregate=True)
-    aggregate = is_aggregate(item.value)
-    if aggregate and not body.collected:
+    value = body.names.value(item.value, aggregates=True)
+    check_readable(value, column.span, body)
+    return column._replace(value=value.node)
+
+
+def check_readable(value: Value, span: Span, body: Body) -> None:
+    """Refuse an expression of SELECT or HAVING that reads what has no one value there."""
+    if value.aggregates and not (body.collected or body.names.repeated or body.merged):
         raise Refused(
-            column.span,
+            span,
             "there is nothing to aggregate: the query collects no events",
             "a window in FROM does, such as FROM a [RANGE BY '5 min'], and so does one between two "
             "events: SELECT AVG(t.x) FROM a, b, t EVENT BETWEEN(a, b)",
         )
-    for alias in sorted(value.reads):
-        _check_readable(alias, column.span, body, aggregate)
-    return column._replace(value=value.node)
+    for alias in sorted(value.plain):
+        _check_alias(alias, span, body, body.certain - body.names.repeated)
+    for alias in sorted(value.folded):
+        _check_alias(alias, span, body, body.certain | body.collected)
 
 
 def _all(item: q.AllColumns, body: Body) -> list[Column]:
@@ -45,17 +53,19 @@ def _all(item: q.AllColumns, body: Body) -> list[Column]:
     names = body.names
     if item.alias is not None:
         alias = names.alias(item.alias)
-        _check_readable(alias.name, span, body, aggregate=False)
+        _check_alias(alias.name, span, body, body.certain - names.repeated)
         return [_column(alias, name, span, body) for name in alias.columns]
     columns: list[Column] = []
     seen: set[str] = set()
     for alias in names.aliases.values():
         if alias.name in body.collected or alias.name not in body.occurring:
             continue
-        _check_readable(alias.name, span, body, aggregate=False)
+        _check_alias(alias.name, span, body, body.certain)
         for name in alias.columns:
             if name in names.partition and name in seen:
                 continue
+            if alias.name in names.repeated and name not in names.partition:
+                continue  # there are many of it
             seen.add(name)
             columns.append(_column(alias, name, span, body))
     return columns
@@ -65,13 +75,14 @@ def _column(alias: Alias, name: str, span: Span, body: Body) -> Column:
     return Column(body.names.column_of(alias, name, span), None, name, alias.name, span)
 
 
-def _check_readable(alias: str, span: Span, body: Body, aggregate: bool) -> None:
-    if alias in body.certain or (aggregate and alias in body.collected):
+def _check_alias(alias: str, span: Span, body: Body, readable: frozenset[str]) -> None:
+    if alias in readable:
         return
-    if alias in body.collected:
+    if alias in body.collected or alias in body.names.repeated & body.certain:
+        how = "collected" if alias in body.collected else "repeated"
         raise Refused(
             span,
-            f"'{alias}' is collected, so there may be many of it",
+            f"'{alias}' is {how}, so there may be many of it",
             "read it with an aggregate, such as COUNT(*), AVG(x) or LIST(x)",
         )
     if alias in body.occurring:
@@ -87,13 +98,12 @@ def _check_readable(alias: str, span: Span, body: Body, aggregate: bool) -> None
     )
 
 
-def _check_collected(columns: list[Column], body: Body) -> None:
-    """What is collected must be read, or FROM says something that the query does not mean."""
-    aggregates = [column.value for column in columns if is_aggregate(column.value)]
-    for alias, span in body.collected.items():
-        if any(alias in body.names.value(value, aggregate=True).reads for value in aggregates):
-            continue
-        if len(body.collected) == 1 and any(_counts_all(value) for value in aggregates):
+def check_collected(values: Sequence[s.Node], body: Body) -> None:
+    """What is in FROM alone must be read, or FROM says something that the query does not mean."""
+    found = [call for value in values for call in aggregates(value)]
+    read = {leaf.label for call in found for leaf in _columns(call)}
+    for alias, span in body.beside.items():
+        if alias in read or (len(body.collected) == 1 and any(map(_counts_all, found))):
             continue
         raise Refused(
             span,
@@ -102,6 +112,11 @@ def _check_collected(columns: list[Column], body: Body) -> None:
         )
 
 
-def _counts_all(node: s.Node) -> bool:
-    inner = s.strip(node)
-    return isinstance(inner, s.Apply) and all(isinstance(arg, s.Star) for arg in inner.args)
+def _columns(node: s.Node) -> list[s.Dotted]:
+    if isinstance(node, s.Dotted):
+        return [node]
+    return [found for child in s.children(node) for found in _columns(child)]
+
+
+def _counts_all(node: s.Apply) -> bool:
+    return all(isinstance(arg, s.Star) for arg in node.args)

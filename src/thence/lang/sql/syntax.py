@@ -64,7 +64,18 @@ class Limited(NamedTuple):
     depth: int
 
 
-Happening: TypeAlias = s.Name | Operation | Negation | Several | Limited
+class Repeated(NamedTuple):
+    """``b+``, ``b*``, ``b{2,5}``; ``most`` is None for any number."""
+
+    base: Happening
+    least: int
+    most: int | None
+    start: int
+    end: int
+    depth: int
+
+
+Happening: TypeAlias = s.Name | Operation | Negation | Several | Limited | Repeated
 """What can stand in an EVENT clause; a name is an alias."""
 
 

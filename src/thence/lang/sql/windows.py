@@ -7,22 +7,20 @@ columns that are not selected, a further rule does that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
 from thence.lang.report import did_you_mean
 from thence.lang.sql import syntax as q
-from thence.lang.sql.body import atom, filtered
 from thence.lang.sql.catalog import Column, column_of
+from thence.lang.sql.lookups import Tables, holds_query, lookup, with_rows
 from thence.lang.sql.names import Alias, Names, conjuncts, is_aggregate, renamed, rewritten
+from thence.lang.sql.patterns import atom, filtered
 from thence.lang.sql.refusal import Refused
+from thence.lang.sql.split import AddRule, Split, aggregates
 from thence.model.source import Span
 from thence.model.types import DURATION
-
-Head = tuple[s.Term, ...]
-AddRule = Callable[[str, Head, tuple[s.Node, ...]], str]
-"""Makes a hidden rule of a name, a head and a body, and gives the event that it derives."""
 
 
 def window_of(select: q.Select) -> q.Window | None:
@@ -48,21 +46,18 @@ def window_of(select: q.Select) -> q.Window | None:
 
 
 def refuse_groups(select: q.Select) -> None:
-    """Refuse GROUP BY and HAVING where there is no window."""
-    parts: list[s.Node] = [*select.group]
-    if select.having is not None:
-        parts.append(select.having)
-    if parts:
-        word = "GROUP BY" if select.group else "HAVING"
-        hint = "write FROM stream [RANGE BY '5 min' SLIDE BY '1 min'] a"
+    """Refuse GROUP BY where there is no window, and HAVING where nothing at all is aggregated."""
+    hint = "write FROM stream [RANGE BY '5 min' SLIDE BY '1 min'] a"
+    if select.group:
         if select.happening is not None:
-            hint = "with EVENT, the items that are no aggregates are the groups; for conditions on "
-            hint += "aggregates, write a query over this one: FROM (SELECT … AS x …) a WHERE x > 1"
-        raise Refused(s.span_of(parts[0]), f"{word} goes with a window in FROM", hint)
+            hint = "with EVENT, the items that are no aggregates are the groups"
+        raise Refused(s.span_of(select.group[0]), "GROUP BY goes with a window in FROM", hint)
+    if select.having is not None and select.happening is None:
+        raise Refused(s.span_of(select.having), "HAVING goes with EVENT, or a window in FROM", hint)
 
 
 def windowed(
-    select: q.Select, window: q.Window, alias: Alias, add: AddRule
+    select: q.Select, window: q.Window, alias: Alias, add: AddRule, tables: Tables
 ) -> tuple[list[Column], tuple[s.Node, ...]]:
     """The columns and the body of a query over a window. Raises Refused."""
     if alias.table:
@@ -72,9 +67,14 @@ def windowed(
             f"look them up for events first: FROM (SELECT … FROM stream e, {alias.stream} t WHERE "
             "…) [RANGE BY …] a",
         )
+    conditions = [part for node in select.conditions for part in conjuncts(node)]
+    if any(map(holds_query, conditions)):
+        names, taken = Names({alias.name: alias}), {alias.name}
+        wanted = [lookup(c, names, tables, taken) for c in conditions if holds_query(c)]
+        alias = replace(alias, event=with_rows(alias, wanted, names, tables))
+        conditions = [condition for condition in conditions if not holds_query(condition)]
     groups = _Groups(alias, _keys(select, alias))
     columns = [_written(item) for item in select.items]
-    conditions = [part for node in select.conditions for part in conjuncts(node)]
     inside = [_condition(part, groups) for part in conditions]
     having = None if select.having is None else _having(select.having, columns, alias)
     called = [*(c.value for c in columns), *([] if having is None else [having])]
@@ -94,26 +94,15 @@ def windowed(
     items = _collecting(window, groups, inside, add)
     if having is None and groups.told_by(columns):
         return [c._replace(value=groups.value(c.value)) for c in columns], items
-    split = _Split(groups, groups.label("group"))
+    split = Split(groups.label("group"), groups.keys, groups.leaf, groups.value)
+    here = s.Name(alias.name, alias.span.start, alias.span.end)
     for key in groups.keys:
-        split.outside(s.Name(key, alias.span.start, alias.span.end))
+        split.outside(here._replace(text=key))
     values = [split.outside(column.value) for column in columns]
     kept = [] if having is None else [split.outside(having)]
-    event = add("groups", split.head(), items)
-    start, end = alias.span.start, alias.span.end
-    result = s.Labelled(split.label, s.Apply(event, (), end, start, end, 2), end, start, end, 3)
+    result = split.found(add("groups", split.head(), items), here)
     found = [column._replace(value=value) for column, value in zip(columns, values, strict=True)]
     return found, (filtered(result, kept),)
-
-
-def aggregates(node: s.Node) -> Iterator[s.Apply]:
-    """The aggregates in an expression."""
-    inner = s.strip(node)
-    if isinstance(inner, s.Apply) and is_aggregate(inner):
-        yield inner
-        return
-    for child in s.children(inner):
-        yield from aggregates(child)
 
 
 def _having(node: s.Node, columns: Sequence[Column], alias: Alias) -> s.Node:
@@ -175,7 +164,7 @@ def _collecting(
 
     def events(label: str) -> s.Node:
         own = [renamed(node, {alias.name: label}) for node in conditions]
-        columns = [s.Name(key, start, end) for key in groups.keys]
+        columns = [(key, s.Name(key, start, end)) for key in groups.keys]
         return filtered(atom(label, alias.event, columns, alias.span), own)
 
     opening = events(groups.label("arrived"))
@@ -189,7 +178,7 @@ def _collecting(
         ]
         ticks = s.Apply("ticks", (opening, *durations), start, start, end, opening.depth + 1)
         head = tuple(s.Term(s.Name(key, start, end), key, start, end) for key in groups.keys)
-        columns = [s.Name(key, start, end) for key in groups.keys]
+        columns = [(key, s.Name(key, start, end)) for key in groups.keys]
         point = atom(label, add("ticks", head, (ticks,)), columns, alias.span)
     target = events(groups.collected)
     collect = s.WhileItem(
@@ -233,7 +222,7 @@ class _Groups:
     def value(self, node: s.Node) -> s.Node:
         """An aggregate, or an expression over the columns of the groups."""
         if is_aggregate(node):
-            found = self.inside.value(node, aggregate=True).node
+            found = self.inside.value(node, aggregates=True).node
             return renamed(found, {self.alias.name: self.collected})
         return rewritten(node, self.leaf)
 
@@ -257,35 +246,3 @@ class _Groups:
         if isinstance(node, s.Dotted) and node.label == self.alias.name:
             return node.attribute if node.attribute in self.keys else None
         return None
-
-
-@dataclass(slots=True)
-class _Split:
-    """What the rule that collects hands over to the one that computes with it: columns of the
-    groups, and aggregates."""
-
-    groups: _Groups
-    label: str
-    columns: dict[str, s.Node] = field(default_factory=dict)
-
-    def outside(self, node: s.Node) -> s.Node:
-        """An expression as the second rule says it."""
-
-        def leaf(name: s.Name | s.Dotted) -> s.Node:
-            return self._column(self.groups.leaf(name), name)
-
-        def call(node: s.Apply) -> s.Node | None:
-            return self._column(self.groups.value(node), node) if is_aggregate(node) else None
-
-        return rewritten(node, leaf, call)
-
-    def head(self) -> Head:
-        """The head of the first rule."""
-        return tuple(s.Term(v, name, v.start, v.end) for name, v in self.columns.items())
-
-    def _column(self, value: s.Node, at: s.Node) -> s.Node:
-        name = value.text if isinstance(value, s.Name) else f"a{len(self.columns) + 1}"
-        while not isinstance(value, s.Name) and name in (*self.columns, *self.groups.keys):
-            name += "_"
-        self.columns.setdefault(name, value)
-        return s.Dotted(self.label, name, at.start, at.start, at.end)

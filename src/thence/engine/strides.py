@@ -1,0 +1,81 @@
+"""Recursion that goes on by the same stride until something ends it, all strides at once.
+
+Each tick of ``periodic`` follows from the tick before it, if nothing came in between that ends it.
+Taken one by one that would be a round of the recursion for each tick. But the times in which
+nothing may come join end to end, so how far it goes is known as soon as it is known what comes
+first: one search says it, however many ticks there are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from thence.engine.arrays import Index
+from thence.engine.match import Match
+from thence.engine.ranges import TimeIndex, expand
+from thence.engine.rows import take
+from thence.engine.search import holds
+from thence.engine.windows import window_key
+from thence.logic.conjunct import WindowUse
+from thence.model.events import Events
+
+_NEVER = 2**62
+
+
+def strides(match: Match, now: int) -> Events:
+    """The events that follow from those of a match up to the horizon, in one stride or several."""
+    prepared = match.prepared
+    by = prepared.stride
+    assert by is not None
+    (atom,) = prepared.conjunct.positive
+    rel, rows = match.rels[atom], match.rows(atom)
+    begin = rel.end[rows]
+    last = np.full(match.length, now)
+    for window in prepared.conjunct.windows:
+        last = np.minimum(last, _reach(match, window, begin))
+    count = np.maximum((last - begin) // by, 0)
+    owners = np.repeat(np.arange(match.length), count)
+    steps = np.arange(1, len(owners) + 1) - (np.cumsum(count) - count)[owners]
+    times = begin[owners] + steps * by
+    chosen = take(rel, rows[owners])
+    return Events(times, times, chosen.columns)
+
+
+def _reach(match: Match, window: WindowUse, begin: Index) -> Index:
+    """How far one can go on for each row: to where the first event ends that the window would hold
+    were it open to the right, less what the window is late by.
+
+    Where more than the key decides, candidates are looked at in ever longer rows of neighbours.
+    """
+    found = np.full(match.length, _NEVER)
+    rel, end = match.rels[window.atom], match.prepared.uses[window.atom].end
+    outer, own = match.prepared.meantime(window)
+    lag = next(-constraint.limit for constraint in outer if constraint.earlier == end)
+    since = begin + lag
+    near = np.flatnonzero(rel.end >= since.min()) if len(rel) and len(since) else ()
+    if not len(near):
+        return found
+    key, predicates = window_key(match, window)
+    codes, groups = (None, 1) if key is None else (key.rows[near], key.groups)
+    index = TimeIndex(rel.end[near], codes, groups, np.asarray(near))
+    first, last = index.find(None if key is None else key.probes, since, None, match.length)
+    left = np.flatnonzero(first < last)
+    at, size = first[left], 1
+    while len(left):
+        probes, positions = _pairs(at, np.minimum(at + size, last[left]))
+        members = index.at(positions)
+        mask = holds(match.extend(left[probes], window.atom, members), own, predicates)
+        if mask is not None:
+            probes, members = probes[mask], members[mask]
+        # Of several for one row the earliest comes first, so it is written last.
+        found[left[probes[::-1]]] = rel.end[members[::-1]]
+        at = at + size
+        still = (found[left] == _NEVER) & (at < last[left])
+        left, at, size = left[still], at[still], 2 * size
+    return found - lag
+
+
+def _pairs(first: Index, last: Index) -> tuple[Index, Index]:
+    chunks = list(expand(first, last))
+    probes = np.concatenate([probes for probes, _ in chunks])
+    return probes, np.concatenate([positions for _, positions in chunks])
