@@ -33,21 +33,26 @@ Match = tuple[Scope, Pattern, Interval]
 @dataclass
 class Room:
     """The events that a repetition could have beside the same other events, each as it is chosen
-    for it; and the chains of them, with the ends of the matches."""
+    for it; the chains of them; and those of which there is a match, with its end."""
 
     parts: dict[Event, Pattern] = field(default_factory=dict)
-    chains: set[tuple[int, tuple[Event, ...]]] = field(default_factory=set)
+    chains: set[tuple[Event, ...]] = field(default_factory=set)
+    ends: set[tuple[int, tuple[Event, ...]]] = field(default_factory=set)
 
 
-def greedy_only(matches: list[Match], loose: list[Match]) -> list[Match]:
+def greedy_only(matches: list[Match], loose: list[Match], unjudged: list[Match]) -> list[Match]:
     """The matches whose repetitions are all greedy, and as many as asked for. ``loose`` are those
-    in which anything may follow anything, as far as it starts after the other has ended."""
+    in which anything may follow anything, as far as it starts after the other has ended;
+    ``unjudged`` are those, and others in which there is what must be absent."""
     rooms: dict[Any, Room] = {}
-    for match in loose:
+    for match in unjudged:
         for node in repeated(match):
             room = rooms.setdefault(others(match, node), Room())
             room.parts.update((bare(part).event, part) for part in node.parts)
-            room.chains.add((match[2].end, events_of(node)))
+            room.chains.add(events_of(node))
+    for match in loose:
+        for node in repeated(match):
+            rooms[others(match, node)].ends.add((match[2].end, events_of(node)))
     return [
         match
         for match in matches
@@ -62,7 +67,7 @@ def is_greedy(match: Match, node: Repeated, room: Room) -> bool:
     if not chain:
         return not room.parts
     if leads(match[1], node):
-        longer = [e for e in room.parts if (match[2].end, (e, *chain)) in room.chains]
+        longer = [e for e in room.parts if (match[2].end, (e, *chain)) in room.ends]
         if any(may_follow(match, node, room, other, chain[0]) for other in longer):
             return False
     elif chain[0] != min(room.parts, key=in_order):
@@ -71,10 +76,12 @@ def is_greedy(match: Match, node: Repeated, room: Room) -> bool:
 
 
 def longest(match: Match, node: Repeated, room: Room, first: Event) -> tuple[Event, ...]:
-    """The chain that begins with an event and goes on with the first that may follow."""
+    """The chain that begins with an event and goes on with the first that may follow, of those
+    that some chain with this beginning has room for."""
     chain, most = [first], node.repeat.most
+    fitting = {e for other in room.chains if other[:1] == (first,) for e in other}
     while most is None or len(chain) < most:
-        following = [e for e in room.parts if may_follow(match, node, room, chain[-1], e)]
+        following = [e for e in fitting if may_follow(match, node, room, chain[-1], e)]
         if not following:
             break
         chain.append(min(following, key=in_order))

@@ -57,11 +57,11 @@ def _probing(match: Match, window: WindowUse) -> Match:
 
 
 def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
-    """For each row of a match, whether one row of the windowed relation lies in its window; their
-    keys are known to be equal."""
-    prepared = match.prepared
+    """For each row of a match, whether one row of the windowed relation lies in its window."""
     longer = match.extend(np.arange(match.length), window.atom, rows)
-    mask = holds(longer, prepared.reduced(window.constraints), _between(match, window))
+    equal = [Call("=", (Column(window.atom, name), expr)) for name, expr in window.links]
+    constraints = match.prepared.reduced(window.constraints)
+    mask = holds(longer, constraints, [*_between(match, window), *equal])
     return np.ones(match.length, dtype=np.bool_) if mask is None else mask
 
 
