@@ -182,7 +182,7 @@ def with_asserted(pattern: Pattern, parts: tuple[Pattern, ...]) -> Pattern:
         case Label() | Within() | Where():
             return replace(pattern, pattern=parts[0])
         case Until():
-            return replace(pattern, pattern=parts[0], closing=parts[1])
+            return replace(pattern, pattern=parts[0], closing=parts[1], another=pattern.closing)
     return pattern
 
 
@@ -486,13 +486,12 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             return interval(inner, scope)
         case Repeated():
             return sequences().repetition(pattern, scope)
-        case Until(inner, closing):
+        case Until(inner, closing, another=another):
             whole = sequences().sequence([inner, closing], scope)
             at1, at2 = interval(inner, scope), interval(closing, scope)
             if whole is None:
                 return None
             scope.gates.append(at2.start)
-            another = sequences().unchosen(closing)
             alike = found_beside(another, sequences().alone(scope, another))
             return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):

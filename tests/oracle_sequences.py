@@ -9,17 +9,14 @@ from oracle_patterns import (
     Chosen,
     Interval,
     Judged,
-    Nth,
     Repeated,
     Scope,
-    asserted,
     bare,
     bind,
     inside,
     interval,
     occurrences,
     span,
-    with_asserted,
 )
 
 from thence.logic.expr import Const, Expr, Var, variables
@@ -112,20 +109,6 @@ def alone(scope: Scope, pattern: Pattern) -> Scope:
     own = {node.name for node in walk(pattern) if isinstance(node, Label)}
     labels = {name: value for name, value in scope.labels.items() if name not in own}
     return replace(scope, variables=known, labels=labels)
-
-
-def unchosen(pattern: Pattern) -> Pattern:
-    """The pattern of which events were chosen."""
-    match pattern:
-        case Chosen(atom):
-            return atom
-        case Judged(whole):
-            return whole
-        case Repeated(repeat):
-            return repeat
-        case Nth(ticks):
-            return replace(ticks, pattern=unchosen(ticks.pattern))
-    return with_asserted(pattern, tuple(unchosen(part) for part in asserted(pattern)))
 
 
 def names_of(rule: Rule) -> tuple[frozenset[str], frozenset[str]]:

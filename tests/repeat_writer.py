@@ -105,7 +105,10 @@ class RepeatWriter:
         if len(texts) == 1:
             return texts[0]
         if self.chance(15) and not parts[-1].repeated:
-            return f"({' seq '.join(texts[:-1])}) until {texts[-1]}"
+            closing = texts[-1]
+            if self.chance(30):
+                closing = f"({closing} or {self.event('abc')})"
+            return f"({' seq '.join(texts[:-1])}) until {closing}"
         if self.chance(8) and not parts[-1].repeated:
             left = " seq ".join(texts[:-1])
             return f"not({self.absent_one()}).[({left}), {texts[-1]}]"

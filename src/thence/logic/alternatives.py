@@ -68,10 +68,13 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 lambda choice: {"left": choice[0], "right": choice[1]},
             )
         case Until(inner, closing):
+            closings = alternatives(closing)
+            # Whichever it is that closes, none of the others may have come before.
+            another = closing if len(closings) > 1 else None
             return _combined(
                 pattern,
-                [alternatives(inner), alternatives(closing)],
-                lambda choice: {"pattern": choice[0], "closing": choice[1]},
+                [alternatives(inner), closings],
+                lambda choice: {"pattern": choice[0], "closing": choice[1], "another": another},
             )
         case Not(_, first, last):
             return _combined(

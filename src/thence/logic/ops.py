@@ -70,11 +70,15 @@ class Seq(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Until(Pattern):
-    """``p until c``: ``p seq c``, with no other ``c`` since ``p`` began."""
+    """``p until c``: ``p seq c``, with no other ``c`` since ``p`` began.
+
+    Where ``closing`` is one of several alternatives, ``another`` is any of them.
+    """
 
     pattern: Pattern
     closing: Pattern
     span: Span = _span()
+    another: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def closed_by(body: Body, pattern: Until) -> list[Interval]:
     """``p until c``: a sequence, and nothing else like its last part since it began."""
     intervals = in_sequence(body, [pattern.pattern, pattern.closing], pattern.span)
     opens = body.single("earliest", intervals[0][0], pattern.span)
-    another = renamed(pattern.closing, body.joining)
+    another = renamed(pattern.another or pattern.closing, body.joining)
     body.absent_between(another, (opens,), intervals[-1][0], pattern.span)
     return intervals
 
