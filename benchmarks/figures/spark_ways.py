@@ -21,7 +21,7 @@ def on_spark(spark: SparkSession, folder: Path) -> Ask:
     base = spark.read.parquet(str(folder))
 
     def ask(question: Question) -> list[Way]:
-        # All ways give the same columns: Thence would add when a sequence starts, which t1 says too.
+        # All ways give the same columns: Thence's own would be one more, when a sequence starts.
         found = ts.detect(thence.compile(question.rule), base, emit=FOUND)
         found = found.select(*question.columns_of_rule)
         join, pieces = (

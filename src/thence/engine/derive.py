@@ -14,7 +14,6 @@ from functools import reduce
 
 import numpy as np
 
-from thence.engine.begun import compares_beginnings
 from thence.engine.collect import collected
 from thence.engine.join import join
 from thence.engine.match import Match
@@ -22,7 +21,8 @@ from thence.engine.merge import merged_results
 from thence.engine.policy import Used, chosen, chosen_groups
 from thence.engine.prepared import Prepared
 from thence.engine.project import projected
-from thence.engine.repeat import with_repetitions
+from thence.engine.repetition.begun import compares_beginnings
+from thence.engine.repetition.repeat import with_repetitions
 from thence.engine.rows import concat, distinct, take
 from thence.engine.search import holds
 from thence.engine.strides import strides

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from thence.engine.aggregate import aggregate
 from thence.engine.arrays import Index
-from thence.engine.chains import Chains, chains_of
 from thence.engine.evaluate import evaluate
 from thence.engine.prepared import Prepared
+from thence.engine.repetition.chains import Chains, chains_of
 from thence.engine.rows import is_points
 from thence.logic.conjunct import (
     EPOCH,

@@ -15,13 +15,13 @@ import numpy as np
 
 from thence.engine import ranges
 from thence.engine.aggregate import collection_order
-from thence.engine.anychain import any_chain, without_looking
 from thence.engine.arrays import Index, Mask
-from thence.engine.begun import Begun, begun_by
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match, concat_chained
+from thence.engine.repetition.anychain import any_chain, without_looking
+from thence.engine.repetition.begun import Begun, begun_by
+from thence.engine.repetition.scan import every_chain, greedy_chains
 from thence.engine.rows import take, without_lineage
-from thence.engine.scan import every_chain, greedy_chains
 from thence.engine.search import holds
 from thence.engine.windows import WindowSearch
 from thence.logic.conjunct import Repetition, WindowUse

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from thence.engine.arrays import Index, Mask
-from thence.engine.chains import Chains, chains_of, spread
-from thence.engine.links import Links, links_of
-from thence.engine.steps import steps
+from thence.engine.repetition.chains import Chains, chains_of, spread
+from thence.engine.repetition.links import Links, links_of
+from thence.engine.repetition.steps import steps
 from thence.model.errors import EvaluationError
 
 if TYPE_CHECKING:
-    from thence.engine.repeat import Candidates
+    from thence.engine.repetition.repeat import Candidates
 
 MOST_CHAINS = 20_000_000
 """How many partial chains are looked at before it is said that there are too many."""

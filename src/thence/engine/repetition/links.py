@@ -19,7 +19,7 @@ from thence.logic.expr import Call, Expr
 from thence.model.errors import EvaluationError
 
 if TYPE_CHECKING:
-    from thence.engine.repeat import Candidates
+    from thence.engine.repetition.repeat import Candidates
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 _MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}

@@ -17,7 +17,7 @@ from thence.engine.arrays import Index, Mask
 from thence.model.errors import EvaluationError
 
 if TYPE_CHECKING:
-    from thence.engine.repeat import Candidates
+    from thence.engine.repetition.repeat import Candidates
 
 _NEVER = np.iinfo(np.int64).max
 _AT_FIRST, _AT_MOST = 4, 512

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thence.engine.arrays import Index, Mask
-from thence.engine.chains import Chains, chains_of
 from thence.engine.match import Match
+from thence.engine.repetition.chains import Chains, chains_of
 from thence.engine.windows import WindowSearch, having_any, lies_inside
 from thence.logic.conjunct import Repetition, WindowUse
 
 if TYPE_CHECKING:
-    from thence.engine.repeat import Candidates
+    from thence.engine.repetition.repeat import Candidates
 
 _NEVER = np.iinfo(np.int64).max
 _EVER = np.iinfo(np.int64).min
