@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from thence.lang.parser import parse_program
-from thence.lang.report import nearest
 from thence.model.errors import CheckError, Diagnostic
+from thence.model.names import nearest
 from thence.model.source import Source
 
 EVENTS = """event order(id string, product string, qty int);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from thence.io.values import to_instant, to_value
 from thence.logic.conjunct import is_inner
 from thence.model.errors import InputError
 from thence.model.events import Events
+from thence.model.names import question
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE, Source
 from thence.model.types import Type
@@ -209,8 +209,7 @@ def matching(events: Events, schema: EventSchema, where: Mapping[str, Any]) -> M
         declared = schema.type_of(name)
         if declared is None:
             known = [*schema.names, "start", "end"]
-            close = get_close_matches(str(name), known, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else f" It has: {', '.join(known)}."
+            hint = question(name, known) or f" It has: {', '.join(known)}."
             raise InputError(f"'{schema.name}' has no attribute '{name}'.{hint}")
         one = pa.array([_converted(name, given, declared)], declared.arrow)
         codes, _ = identity_codes(pa.concat_arrays([events.columns[name], one]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thence.cli.exits import refuse
+from thence.model.names import question
 
 if TYPE_CHECKING:
     from thence.program import Program
@@ -71,10 +71,11 @@ def emitted(program: Program, emit: Sequence[str] | None, option: str = "--emit"
     derived = [schema.name for schema in program.derived]
     for name in emit or []:
         if name not in derived:
-            close = get_close_matches(name, derived, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
             known = ", ".join(f"'{known}'" for known in derived) or "none"
-            raise refuse(f"{option}: the program derives no '{name}'.{hint} It derives: {known}.")
+            raise refuse(
+                f"{option}: the program derives no '{name}'.{question(name, derived)} "
+                f"It derives: {known}."
+            )
     return list(dict.fromkeys(emit or derived))
 
 
@@ -87,11 +88,10 @@ def parse_tables(program: Program, given: Sequence[str] | None) -> dict[str, lis
         if not equals or not path:
             raise refuse(f"--table {text}: write it as NAME=PATH.")
         if name not in declared:
-            close = get_close_matches(name, declared, n=1)
-            hint = f" Did you mean '{close[0]}'?" if close else ""
             known = ", ".join(f"'{known}'" for known in declared) or "none"
             raise refuse(
-                f"--table: the program declares no table '{name}'.{hint} It declares: {known}."
+                f"--table: the program declares no table '{name}'.{question(name, declared)} "
+                f"It declares: {known}."
             )
         found.setdefault(name, []).append(path)
     return found

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from thence.io.columns import Place, as_array
 from thence.io.frames import Frame
-from thence.io.ingest import frames_of, nearest
+from thence.io.ingest import frames_of
 from thence.model.errors import InputError
 from thence.model.events import Events
+from thence.model.names import question
 from thence.model.schema import EventSchema
 from thence.model.types import Type
 
@@ -42,7 +43,7 @@ def read_tables(
         if name not in schemas:
             known = ", ".join(f"'{n}'" for n in schemas) or "none"
             raise InputError(
-                f"tables: the program declares no table {name!r}.{nearest(name, schemas)} "
+                f"tables: the program declares no table {name!r}.{question(name, schemas)} "
                 f"Declared are: {known}."
             )
     missing = [name for name in needed if name not in given]
@@ -88,7 +89,7 @@ def _columns_of(frame: Frame, schema: EventSchema) -> dict[str, Any]:
             have = ", ".join(f"'{name}'" for name in names) or "none"
             raise InputError(
                 f"{frame.label}: {place.what} has no column '{attribute.name}'."
-                f"{nearest(attribute.name, names)} Its columns are: {have}. It is declared as "
+                f"{question(attribute.name, names)} Its columns are: {have}. It is declared as "
                 f"{schema}."
             )
         column = frame.column(attribute.name, None)

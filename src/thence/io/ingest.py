@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from thence.io.progress import file_was_read
 from thence.io.split import rows_by_name
 from thence.model.errors import InputError, InputWarning
 from thence.model.events import Events
+from thence.model.names import question
 from thence.model.schema import EventSchema
 from thence.model.types import Type
 
@@ -112,7 +112,7 @@ class _Reader:
     def _unknown(self, name: Any) -> InputError:
         known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
         return InputError(
-            f"events: the program declares no input event {name!r}.{nearest(name, self.schemas)} "
+            f"events: the program declares no input event {name!r}.{question(name, self.schemas)} "
             f"Declared are: {known}."
         )
 
@@ -150,7 +150,7 @@ class _Reader:
         have = list(dict.fromkeys(map(str, types)))
         shown = ", ".join(f"'{name}'" for name in have[:6]) + (", …" if len(have) > 6 else "")
         known = ", ".join(f"'{name}'" for name in self.schemas) or "none"
-        close = next((hint for name in have if (hint := nearest(name, self.schemas))), "")
+        close = next((hint for name in have if (hint := question(name, self.schemas))), "")
         return (
             f"{frame.label}: no row is an event that the program declares.{close} Its types are: "
             f"{shown}. Declared events are: {known}."
@@ -161,7 +161,7 @@ class _Reader:
         known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
         return InputError(
             f"{frame.label} has no column 'type' that says which event a row is."
-            f"{nearest('type', names)} Add one, or give a table per event: {{name: table}}, or "
+            f"{question('type', names)} Add one, or give a table per event: {{name: table}}, or "
             f"NAME=PATH on the command line. Its columns are: {have}. Declared events are: {known}."
         )
 
@@ -272,7 +272,7 @@ def _missing(frame: Frame, event: str, attribute: str, names: Collection[str]) -
     have = ", ".join(f"'{n}'" for n in names) or "none"
     return InputError(
         f"{frame.label}: event '{event}' has no column '{attribute}'."
-        f"{nearest(attribute, names)} Its columns are: {have}."
+        f"{question(attribute, names)} Its columns are: {have}."
     )
 
 
@@ -289,12 +289,3 @@ def _no_type(frame: Frame, row: int, name: Any = None) -> InputError:
     return InputError(
         f"{frame.label}: row {row + 1}: 'type' {what}; it must name the event that the row is."
     )
-
-
-def nearest(name: Any, known: Iterable[str]) -> str:
-    """A sentence that asks whether the known name most like the one given was meant, or nothing."""
-    close = get_close_matches(str(name), list(known), n=1)
-    if not close:
-        lowered = {k.lower(): k for k in known}
-        close = [lowered[str(name).lower()]] if str(name).lower() in lowered else []
-    return f" Did you mean '{close[0]}'?" if close else ""

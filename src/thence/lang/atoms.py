@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from thence.lang import syntax as s
 from thence.lang.moments import MomentCalls
-from thence.lang.report import Report, did_you_mean
+from thence.lang.report import Report
 from thence.lang.scope import EventInfo, Scope, named_argument
 from thence.lang.timers import TIMERS, timer
 from thence.lang.values import Values
@@ -18,6 +18,7 @@ from thence.lang.words import (
 )
 from thence.logic.expr import Const, Expr
 from thence.logic.ops import AnyOne, Atom, Pattern, Ticks
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 from thence.model.time import parse_duration
 from thence.model.types import DURATION, STRING

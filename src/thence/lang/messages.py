@@ -8,9 +8,9 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from thence.lang.problem import SyntaxProblem
-from thence.lang.report import nearest
 from thence.lang.sql.build import is_later, not_yet
 from thence.lang.words import INFIX, RESERVED
+from thence.model.names import nearest
 from thence.model.source import Source, Span
 from thence.model.time import UNITS_IN_WORDS
 

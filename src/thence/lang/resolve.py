@@ -7,7 +7,7 @@ from thence.lang.atoms import Atoms
 from thence.lang.policies import policy_of
 from thence.lang.precedence import is_tight, join
 from thence.lang.problem import too_many
-from thence.lang.report import Report, did_you_mean
+from thence.lang.report import Report
 from thence.lang.scope import Scope
 from thence.lang.values import UNKNOWN, Values
 from thence.lang.words import AGGREGATES, FUNCTIONS, MOST_PATTERNS, PATTERN_OPERATORS
@@ -32,6 +32,7 @@ from thence.logic.ops import (
     While,
     Within,
 )
+from thence.model.names import did_you_mean
 from thence.model.source import NOWHERE, Span
 
 _NOTHING = Atom("")

@@ -6,11 +6,12 @@ from thence.lang import syntax as s
 from thence.lang.build import MAX_INT
 from thence.lang.precedence import join, regroup
 from thence.lang.problem import int_out_of_range
-from thence.lang.report import Report, did_you_mean
+from thence.lang.report import Report
 from thence.lang.scope import LabelInfo, Scope
 from thence.lang.timers import TIMERS
 from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 from thence.model.types import INT, NULL
 

@@ -15,7 +15,7 @@ from itertools import count
 
 from thence.logic.alternatives import TooManyAlternatives
 from thence.logic.changes import changed
-from thence.logic.check.problems import Problems, did_you_mean
+from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, view_of
 from thence.logic.conjunct import INNER
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Expr, TimeOf, Var, conjuncts, read_by
@@ -41,6 +41,7 @@ from thence.logic.ops import (
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.scope import positive_parts
 from thence.logic.sharing import Shared, Way, same_variable, shared_attributes
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +19,7 @@ from thence.logic import signatures as sig
 from thence.logic.expr import PREVIOUS, Call, Const, Expr
 from thence.logic.signatures import Mismatch, Signature
 from thence.model.errors import ThenceError
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 from thence.model.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Type
 
@@ -93,11 +93,10 @@ def _call_type(call: Call, types: list[Type]) -> Type:
         return types[0]
     function = FUNCTIONS.get(call.function)
     if function is None:
-        close = get_close_matches(call.function, FUNCTIONS, n=1)
         raise TypeProblem(
             f"there is no function '{call.function}'",
             call.span,
-            f"did you mean '{close[0]}'?" if close else None,
+            did_you_mean(call.function, FUNCTIONS),
         )
     if len(types) < function.least or (function.most is not None and len(types) > function.most):
         raise _arity_problem(call)
@@ -167,10 +166,9 @@ def regex_problem(pattern: str) -> str | None:
 def _unit(call: Call) -> None:
     unit = call.args[0]
     if isinstance(unit, Const) and unit.value is not None and unit.value not in TRUNCATION_UNITS:
-        close = get_close_matches(unit.value, TRUNCATION_UNITS, n=1)
         raise Mismatch(
             f"'{unit.value}' is not a unit that date_trunc knows",
-            f"did you mean '{close[0]}'?" if close else f"units are {', '.join(TRUNCATION_UNITS)}",
+            did_you_mean(unit.value, TRUNCATION_UNITS, f"units are {', '.join(TRUNCATION_UNITS)}"),
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from thence.model.errors import InputError
+from thence.model.names import question
 from thence.model.schema import EventSchema
 from thence.spark.times import TEXT, Place
 
@@ -62,7 +62,7 @@ class Source:
             if attribute not in self.fields:
                 return (
                     f"{self.label}: event '{schema.name}' has no column '{attribute}'."
-                    f"{nearest(attribute, self.fields)} Its columns are: {_listed(self.fields)}."
+                    f"{question(attribute, self.fields)} Its columns are: {_listed(self.fields)}."
                 )
         return None
 
@@ -88,21 +88,13 @@ def read_sources(frames: Any, schemas: Mapping[str, EventSchema]) -> list[Source
     return found
 
 
-def nearest(name: Any, known: Iterable[str]) -> str:
-    """A question about the most similar name, if there is one."""
-    names = list(known)
-    close = get_close_matches(str(name), names, n=1)
-    close = close or [each for each in names if each.lower() == str(name).lower()]
-    return f" Did you mean '{close[0]}'?" if close else ""
-
-
 def _sources(frames: Any, schemas: Mapping[str, EventSchema]) -> Iterator[Source]:
     if isinstance(frames, Mapping):
         for name, value in frames.items():
             if name not in schemas:
                 raise InputError(
                     f"frames: the program declares no input event {name!r}."
-                    f"{nearest(name, schemas)} Declared are: {_listed(schemas)}."
+                    f"{question(name, schemas)} Declared are: {_listed(schemas)}."
                 )
             for frame, label in _each_frame(value, f"frames[{name!r}]"):
                 yield _source(frame, label, name)
@@ -116,7 +108,7 @@ def _sources(frames: Any, schemas: Mapping[str, EventSchema]) -> Iterator[Source
         else:
             raise InputError(
                 f"{label} has no column 'type' that says which event a row is."
-                f"{nearest('type', names)} Add one, or give a DataFrame per event: "
+                f"{question('type', names)} Add one, or give a DataFrame per event: "
                 f"{{name: DataFrame}}. Its columns are: {_listed(names)}. Declared events are: "
                 f"{_listed(schemas)}."
             )

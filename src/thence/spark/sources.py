@@ -20,9 +20,9 @@ from pyspark.sql import functions as F
 
 from thence.io.files import find_files, format_of, stem
 from thence.model.errors import InputError
+from thence.model.names import question
 from thence.spark.carry import carried
 from thence.spark.files import PIECES, Piece, ReadPieces, Schemas, row_type, shared_types, split
-from thence.spark.frames_sources import nearest
 
 RESERVED = ("type", "time", "start", "end")
 _ADDRESS = re.compile(r"[a-zA-Z][\w+.-]+://")
@@ -81,7 +81,7 @@ def check_event(name: str, schemas: Schemas) -> None:
     if name not in schemas:
         known = ", ".join(f"'{each}'" for each in schemas) or "none"
         raise InputError(
-            f"events: the program declares no input event '{name}'.{nearest(name, schemas)} "
+            f"events: the program declares no input event '{name}'.{question(name, schemas)} "
             f"Declared are: {known}."
         )
 

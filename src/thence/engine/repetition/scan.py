@@ -29,7 +29,7 @@ def greedy_chains(found: Candidates) -> tuple[Index, Chains]:
     repetition = found.repetition
     begins = _beginnings(found)
     limit = repetition.most if repetition.most is not None else _NEVER
-    if _all_follow(found, begins):
+    if _all_follow(found):
         sizes = np.minimum(np.diff(found.offsets), limit)
         positions = spread(found.offsets[:-1], sizes)
     else:
@@ -46,7 +46,7 @@ def greedy_chains(found: Candidates) -> tuple[Index, Chains]:
     return rows, Chains(kept_chains.offsets, found.members[kept_chains.members])
 
 
-def _all_follow(found: Candidates, begins: Index) -> bool:
+def _all_follow(found: Candidates) -> bool:
     """Whether in every row each candidate may follow the one before, so that all are taken."""
     repetition = found.repetition
     if repetition.linked or repetition.conditions or repetition.first is not None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from thence.lang.python.values import is_line
-from thence.lang.report import did_you_mean
 from thence.model.errors import BuildError
+from thence.model.names import did_you_mean
 from thence.model.schema import EventSchema
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 
 from thence.lang import syntax as s
 from thence.lang.problem import too_deep, too_many
-from thence.lang.report import did_you_mean
 from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.sql.names import Names
 from thence.lang.sql.refusal import Refused
 from thence.lang.words import ALLEN, CALLS, MOMENT_OPERATORS, MOST_PATTERNS, WINDOW_OPERATORS
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 _OF_TWO = ALLEN | {"par", "until"}

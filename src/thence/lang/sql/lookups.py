@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thence.lang import syntax as s
-from thence.lang.report import did_you_mean
 from thence.lang.sql import syntax as q
 from thence.lang.sql.names import Alias, Names, Value, conjuncts, rewritten
 from thence.lang.sql.patterns import atom, filtered
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.split import AddRule
 from thence.lang.words import QUERIES
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from thence.lang import syntax as s
 from thence.lang.problem import check_depth
-from thence.lang.report import Report, did_you_mean
+from thence.lang.report import Report
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
@@ -23,6 +23,7 @@ from thence.lang.sql.refusal import Refused
 from thence.lang.sql.selected import selected
 from thence.lang.sql.windows import refuse_groups, window_of, windowed
 from thence.logic.conjunct import INNER
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from thence.lang import syntax as s
-from thence.lang.report import did_you_mean
 from thence.lang.sql.refusal import Refused
 from thence.lang.words import AGGREGATES
 from thence.logic.expr import PREVIOUS
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 _TIMES = ("start", "end")

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
-from thence.lang.report import did_you_mean
 from thence.lang.sql import syntax as q
 from thence.lang.sql.catalog import Column, column_of
 from thence.lang.sql.lookups import Tables, holds_query, lookup, with_rows
@@ -19,6 +18,7 @@ from thence.lang.sql.names import Alias, Names, conjuncts, is_aggregate, renamed
 from thence.lang.sql.patterns import atom, filtered
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.split import AddRule, Split, aggregates
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 from thence.model.types import DURATION
 

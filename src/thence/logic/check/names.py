@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations
 
-from thence.logic.check.problems import Problems, did_you_mean
+from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope
 from thence.logic.expr import (
     Aggregate,
@@ -18,6 +18,7 @@ from thence.logic.expr import (
     read_by,
 )
 from thence.logic.ops import exprs_of
+from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from thence.logic.functions import TypeProblem
 from thence.model.errors import CheckError, Diagnostic, diagnose
@@ -40,14 +39,3 @@ class Problems:
 
 def _in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=lambda d: (d.line, d.column)))
-
-
-def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """A hint that names the known name most like the one given, or else the hint given.
-
-    >>> did_you_mean("pruduct", ["id", "product"])
-    "did you mean 'product'?"
-    """
-    names = {each.lower(): each for each in sorted(known, reverse=True)}
-    close = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return f"did you mean '{names[close[0]]}'?" if close else otherwise

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from thence.logic.check.aggregates import check_aggregates
 from thence.logic.check.names import check_names
-from thence.logic.check.problems import Problems, did_you_mean
+from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
 from thence.logic.check.typing import Columns, RuleTypes, Unknown
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
@@ -15,6 +15,7 @@ from thence.logic.functions import TypeProblem
 from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, While, Within
 from thence.logic.scope import is_own_rule
 from thence.logic.widening import common_type
+from thence.model.names import did_you_mean
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
 
