@@ -73,8 +73,14 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # -- what is shown
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def on_spark(page: Path) -> Any:
+    """A page, marked if its Python starts Spark."""
+    python = (block.text for block in blocks(page) if block.tag == "python")
+    marks = pytest.mark.spark if any("spark" in text for text in python) else ()
+    return pytest.param(page, marks=marks, id=name_of(page))
+
+
+@pytest.mark.parametrize("page", [on_spark(page) for page in PAGES])
 def test_the_python_of_a_page_prints_what_the_page_says(page: Path, desk: Path) -> None:
     names: dict[str, Any] = {}
     for block in blocks(page):

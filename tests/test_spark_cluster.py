@@ -21,7 +21,7 @@ import thence
 pyspark = pytest.importorskip("pyspark")
 
 TESTS = Path(__file__).parent
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)  # not `spark`: that runs in processes of their own
 
 
 def bare_python(folder: Path) -> Path:

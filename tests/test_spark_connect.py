@@ -17,7 +17,7 @@ pytest.importorskip("pyspark.sql.connect")
 pytest.importorskip("grpc")
 
 SCRIPT = str(Path(__file__).with_name("connect_query.py"))
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.timeout(900)  # not `spark`: that runs in processes of their own
 
 
 @pytest.fixture(scope="module")
