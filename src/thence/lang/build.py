@@ -7,6 +7,7 @@ tree is built without recursion and without an intermediate tree.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 from lark import Token
@@ -212,7 +213,7 @@ class Build(BuildSql):
                 continue
             if isinstance(part, s.Op):
                 if open_between and part.text == "and":
-                    part = part._replace(text="between_and")
+                    part = replace(part, text="between_and")
                     open_between = False
                 elif part.text in ("between", "not between"):
                     open_between = True
@@ -258,7 +259,7 @@ class Build(BuildSql):
         return s.Op("postfix", "in", start, end, tuple(items), _deepest(items))
 
     def not_in_list(self, parts: Parts) -> s.Op:
-        return self.in_list(parts[1:])._replace(text="not in", start=start_of(parts[0]))
+        return replace(self.in_list(parts[1:]), text="not in", start=start_of(parts[0]))
 
     def repeat(self, parts: Parts) -> _Quantifier:
         start, end = start_of(parts[0]), end_of(parts[-1])

@@ -7,6 +7,7 @@ tightest. The method is Dijkstra's shunting yard: two stacks, no recursion.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from thence.lang import syntax as s
@@ -213,7 +214,7 @@ class _Yard:
         mark: tuple[s.Node, ...] = (
             (s.Anything(op.start, op.end),) if waiting.text == "not between" else ()
         )
-        self.ops.append((_COMPARE, op._replace(items=mark)))
+        self.ops.append((_COMPARE, replace(op, items=mark)))
 
     def postfix(self, op: s.Op, items: tuple[Expr, ...]) -> None:
         """Apply ``is null`` or ``in`` to the operand on top."""

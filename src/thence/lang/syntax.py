@@ -6,11 +6,15 @@ still flat, and ``lang/resolve.py`` turns it into patterns and expressions.
 
 Every node has ``start`` and ``end`` (character offsets) and ``depth``, the number of levels below
 and including it, so that nesting can be limited without walking the tree.
+
+The nodes are no named tuples: a type checker compares tuples field by field, and so the union of
+all nodes with itself at every level, which took mypy minutes.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from thence.model.source import Span
 from thence.model.types import Type
@@ -18,7 +22,8 @@ from thence.model.types import Type
 MAX_DEPTH = 200
 
 
-class Name(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Name:
     """An identifier: a variable, a label or an event."""
 
     text: str
@@ -27,7 +32,8 @@ class Name(NamedTuple):
     depth: int = 1
 
 
-class Anything(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Anything:
     """``_``."""
 
     start: int
@@ -35,7 +41,8 @@ class Anything(NamedTuple):
     depth: int = 1
 
 
-class Literal_(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Literal_:
     """A literal value, in the form that :class:`~thence.logic.expr.Const` has."""
 
     value: Any
@@ -45,7 +52,8 @@ class Literal_(NamedTuple):
     depth: int = 1
 
 
-class Dotted(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Dotted:
     """``l.price``."""
 
     label: str
@@ -56,7 +64,8 @@ class Dotted(NamedTuple):
     depth: int = 1
 
 
-class Apply(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Apply:
     """``name(arg, …)``: an atom, an operator, a timer, a function or an aggregate."""
 
     name: str
@@ -67,7 +76,8 @@ class Apply(NamedTuple):
     depth: int
 
 
-class Star(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Star:
     """The ``*`` of ``count(*)``."""
 
     start: int
@@ -75,7 +85,8 @@ class Star(NamedTuple):
     depth: int = 1
 
 
-class Distinct(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Distinct:
     """``distinct x``, in an aggregate."""
 
     value: Node
@@ -84,7 +95,8 @@ class Distinct(NamedTuple):
     depth: int
 
 
-class Paren(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Paren:
     """``(item, …)``; nearly always one item."""
 
     items: tuple[Node, ...]
@@ -93,7 +105,8 @@ class Paren(NamedTuple):
     depth: int
 
 
-class Repeated(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Repeated:
     """``p+``, ``p*``, ``p{2,5}``: a pattern several times; ``most`` is None for any number."""
 
     target: Node
@@ -104,7 +117,8 @@ class Repeated(NamedTuple):
     depth: int
 
 
-class Between(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Between:
     """``not(absent).[first, last]``."""
 
     absent: Paren
@@ -115,7 +129,8 @@ class Between(NamedTuple):
     depth: int
 
 
-class Labelled(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Labelled:
     """``l: operand``."""
 
     label: str
@@ -126,7 +141,8 @@ class Labelled(NamedTuple):
     depth: int
 
 
-class Instant(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Instant:
     """``at '2026-01-01'``."""
 
     time: int
@@ -135,7 +151,8 @@ class Instant(NamedTuple):
     depth: int = 1
 
 
-class Group(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Group:
     """``{o, s}``."""
 
     members: tuple[Name, ...]
@@ -144,7 +161,8 @@ class Group(NamedTuple):
     depth: int = 1
 
 
-class WithinSuffix(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WithinSuffix:
     """``p within d``."""
 
     base: Node
@@ -154,7 +172,8 @@ class WithinSuffix(NamedTuple):
     depth: int
 
 
-class WhereSuffix(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WhereSuffix:
     """``p where condition``."""
 
     base: Node
@@ -164,7 +183,8 @@ class WhereSuffix(NamedTuple):
     depth: int
 
 
-class WhileItem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WhileItem:
     """``while w: not p`` or ``while w: collect p``; with ``reach`` or ``rows``, ``over … of w:
     collect p``."""
 
@@ -180,7 +200,8 @@ class WhileItem(NamedTuple):
     rows: int | None = None
 
 
-class PolicyWord(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class PolicyWord:
     """A word behind ``using``, perhaps with labels: ``chronicle``, ``first(a)``."""
 
     word: str
@@ -189,7 +210,8 @@ class PolicyWord(NamedTuple):
     end: int
 
 
-class Chosen(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Chosen:
     """``item, … using policy`` inside parentheses."""
 
     items: tuple[Node, ...]
@@ -199,7 +221,8 @@ class Chosen(NamedTuple):
     depth: int
 
 
-class Op(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Op:
     """An operator between or beside operands in a :class:`Chain`, spelled in lower case.
 
     ``items`` holds the list of ``in``.
@@ -213,7 +236,8 @@ class Op(NamedTuple):
     depth: int = 0
 
 
-class Chain(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Chain:
     """A flat row of operands and operators: ``x + 1 < y and not z is null``."""
 
     parts: tuple[Node | Op, ...]
@@ -228,7 +252,8 @@ Node: TypeAlias = (
 )  # fmt: skip
 
 
-class Term(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Term:
     """One term of a head, with the name that ``as`` gives it."""
 
     value: Node
@@ -237,7 +262,8 @@ class Term(NamedTuple):
     end: int
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Column:
     """One attribute of a declared event."""
 
     name: str
@@ -246,7 +272,8 @@ class Column(NamedTuple):
     end: int
 
 
-class EventDecl(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EventDecl:
     """``event order(id string);``, perhaps ``within`` the longest that one may last; or a static
     table, ``table catalogue(id string, title string);``"""
 
@@ -258,7 +285,8 @@ class EventDecl(NamedTuple):
     table: bool = False
 
 
-class RuleDecl(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RuleDecl:
     """``head(term, …) <- item, … using policy;``"""
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from lark import Token, Transformer
@@ -251,7 +252,7 @@ class BuildSql(Transformer[Token, Any]):
     # -- queries in conditions
 
     def exists(self, parts: Parts) -> s.Chain:
-        asks = self.in_query(parts)._replace(text="exists")
+        asks = replace(self.in_query(parts), text="exists")
         return s.Chain((asks,), asks.start, asks.end, asks.depth + 1)
 
     def in_query(self, parts: Parts) -> s.Op:
@@ -262,7 +263,7 @@ class BuildSql(Transformer[Token, Any]):
         return s.Op("postfix", "in query", start, end, (held,), query.depth + 1)
 
     def not_in_query(self, parts: Parts) -> s.Op:
-        return self.in_query(parts[1:])._replace(text="not in query", start=start_of(parts[0]))
+        return replace(self.in_query(parts[1:]), text="not in query", start=start_of(parts[0]))
 
     # -- events
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from thence.lang import syntax as s
 from thence.lang.heads import suggested_name, written_names
@@ -15,7 +15,8 @@ from thence.model.source import Span
 Statement = s.Statement | q.CreateEvent
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Column:
     """A column of a query: its value, the name that AS gives it, and what it suggests itself."""
 
     value: s.Node

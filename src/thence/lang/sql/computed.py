@@ -6,6 +6,7 @@ Where a rule cannot say it, a further rule does (:mod:`thence.lang.sql.split`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from thence.lang import syntax as s
 from thence.lang.sql import syntax as q
@@ -42,7 +43,7 @@ def computed(
         kept = [_having(select.having, body, split, list(zip(columns, outside, strict=True)))]
     check_collected(list(split.columns.values()), body)
     result = split.found(add("groups", split.head(), body.items), here)
-    found = [column._replace(value=v) for column, v in zip(columns, outside, strict=True)]
+    found = [replace(column, value=v) for column, v in zip(columns, outside, strict=True)]
     return found, (filtered(result, kept),), ()
 
 

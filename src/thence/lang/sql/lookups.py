@@ -8,7 +8,7 @@ rule first finds those events of its stream that have such a row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from thence.lang import syntax as s
 from thence.lang.sql import syntax as q
@@ -221,7 +221,7 @@ class _Reader:
         def leaf(name: s.Name | s.Dotted) -> s.Node:
             if isinstance(name, s.Dotted):
                 known = own.get(name.label)
-                return name if known is None else name._replace(label=known.name)
+                return name if known is None else replace(name, label=known.name)
             having = [table for table in tables if name.text in table.columns]
             if not having:
                 return name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
 from thence.lang.sql.refusal import Refused
@@ -224,9 +224,9 @@ class _Resolver:
         alias = self.event(node)
         if alias is not None and node.name.lower() == "count":
             inner.plain.add(alias.text)
-            found: s.Node = node._replace(args=(_time(alias, "start"),))
+            found: s.Node = replace(node, args=(_time(alias, "start"),))
         else:
-            found = node._replace(args=tuple(inner.value(arg).node for arg in node.args))
+            found = replace(node, args=tuple(inner.value(arg).node for arg in node.args))
         repeated = self.names.repeated
         if not self.grouped and not (inner.plain & repeated if inner.plain else repeated):
             raise Refused(
@@ -242,7 +242,7 @@ class _Resolver:
     def repetition_before(self, node: s.Apply) -> s.Node:
         """``PREV(b.price)``, which reads what is repeated."""
         inner = _Resolver(self.names, self.grouped, {}, self.nested)
-        found = node._replace(args=tuple(inner.value(arg).node for arg in node.args))
+        found = replace(node, args=tuple(inner.value(arg).node for arg in node.args))
         if self.grouped or self.nested or not inner.plain & self.names.repeated:
             raise Refused(
                 s.span_of(node),
@@ -288,19 +288,19 @@ def rewritten(
             return leaf(node)
         case s.Apply():
             found = call(node)
-            return found if found is not None else node._replace(args=tuple(map(inside, node.args)))
+            return found if found is not None else replace(node, args=tuple(map(inside, node.args)))
         case s.Distinct():
-            return node._replace(value=inside(node.value))
+            return replace(node, value=inside(node.value))
         case s.Paren():
-            return node._replace(items=tuple(map(inside, node.items)))
+            return replace(node, items=tuple(map(inside, node.items)))
         case s.Chain():
             parts = tuple(
-                part._replace(items=tuple(map(inside, part.items)))
+                replace(part, items=tuple(map(inside, part.items)))
                 if isinstance(part, s.Op)
                 else inside(part)
                 for part in node.parts
             )
-            return node._replace(parts=parts)
+            return replace(node, parts=parts)
     # Whatever else can be written is no value; the resolver says so.
     return node
 
@@ -310,7 +310,7 @@ def renamed(node: s.Node, names: Mapping[str, str]) -> s.Node:
 
     def leaf(name: s.Name | s.Dotted) -> s.Node:
         if isinstance(name, s.Dotted) and name.label in names:
-            return name._replace(label=names[name.label])
+            return replace(name, label=names[name.label])
         return name
 
     return rewritten(node, leaf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from thence.lang import syntax as s
 from thence.lang.sql import syntax as q
@@ -29,7 +30,7 @@ def _written(item: s.Term, body: Body) -> Column:
     column = column_of(item)
     value = body.names.value(item.value, aggregates=True)
     check_readable(value, column.span, body)
-    return column._replace(value=value.node)
+    return replace(column, value=value.node)
 
 
 def check_readable(value: Value, span: Span, body: Body) -> None:

@@ -7,12 +7,14 @@ and ``depth``.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from thence.lang import syntax as s
 
 
-class Limit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Limit:
     """A duration in an EVENT clause, in microseconds."""
 
     micros: int
@@ -21,7 +23,8 @@ class Limit(NamedTuple):
     depth: int = 1
 
 
-class Operation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Operation:
     """``FOLLOWS(a, b, '1 min')`` or ``a seq b``: an operator, spelled small, and its operands.
 
     ``limit`` is its duration; that of ``ANY(2, a, b, c)`` is the number.
@@ -36,7 +39,8 @@ class Operation(NamedTuple):
     depth: int
 
 
-class Negation(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Negation:
     """``NOT c`` or ``!c``; ``NOT(c, BETWEEN(a, b))`` has several parts."""
 
     parts: tuple[Happening, ...]
@@ -45,7 +49,8 @@ class Negation(NamedTuple):
     depth: int
 
 
-class Several(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Several:
     """``(a, b)``, which means something only behind NOT."""
 
     parts: tuple[Happening, ...]
@@ -54,7 +59,8 @@ class Several(NamedTuple):
     depth: int
 
 
-class Limited(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Limited:
     """``(a seq b) WITHIN 10 s``."""
 
     base: Happening
@@ -64,7 +70,8 @@ class Limited(NamedTuple):
     depth: int
 
 
-class Repeated(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Repeated:
     """``b+``, ``b*``, ``b{2,5}``; ``most`` is None for any number."""
 
     base: Happening
@@ -79,7 +86,8 @@ Happening: TypeAlias = s.Name | Operation | Negation | Several | Limited | Repea
 """What can stand in an EVENT clause; a name is an alias."""
 
 
-class AllColumns(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AllColumns:
     """``*``, or ``B.*`` with the alias."""
 
     alias: s.Name | None
@@ -87,7 +95,8 @@ class AllColumns(NamedTuple):
     end: int
 
 
-class Window(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Window:
     """``[RANGE BY '5 min' SLIDE BY '1 min']``, ``[ROWS 10]``: how far back it reaches and how often
     it moves on, in microseconds, and how many rows it holds at most."""
 
@@ -98,7 +107,8 @@ class Window(NamedTuple):
     end: int
 
 
-class SourceItem(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SourceItem:
     """A stream or a query in FROM, with its aliases."""
 
     stream: s.Name | Query
@@ -109,7 +119,8 @@ class SourceItem(NamedTuple):
     window: Window | None = None
 
 
-class Select(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Select:
     """``SELECT … FROM … PARTITION BY … EVENT … USING … WHERE … WITHIN … GROUP BY … HAVING …``.
 
     ``partition`` also holds the columns of ``WHERE [id]``.
@@ -129,7 +140,8 @@ class Select(NamedTuple):
     having: s.Node | None = None
 
 
-class Named(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Named:
     """One query of a WITH clause."""
 
     name: s.Name
@@ -139,7 +151,8 @@ class Named(NamedTuple):
     depth: int
 
 
-class WithQuery(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WithQuery:
     """``WITH name AS (query), … query``."""
 
     named: tuple[Named, ...]
@@ -152,7 +165,8 @@ class WithQuery(NamedTuple):
 Query: TypeAlias = Select | WithQuery
 
 
-class CreateEvent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CreateEvent:
     """``CREATE EVENT name AS query;``"""
 
     name: str

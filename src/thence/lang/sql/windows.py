@@ -93,15 +93,15 @@ def windowed(
         )
     items = _collecting(window, groups, inside, add)
     if having is None and groups.told_by(columns):
-        return [c._replace(value=groups.value(c.value)) for c in columns], items
+        return [replace(c, value=groups.value(c.value)) for c in columns], items
     split = Split(groups.label("group"), groups.keys, groups.leaf, groups.value)
     here = s.Name(alias.name, alias.span.start, alias.span.end)
     for key in groups.keys:
-        split.outside(here._replace(text=key))
+        split.outside(replace(here, text=key))
     values = [split.outside(column.value) for column in columns]
     kept = [] if having is None else [split.outside(having)]
     result = split.found(add("groups", split.head(), items), here)
-    found = [column._replace(value=value) for column, value in zip(columns, values, strict=True)]
+    found = [replace(column, value=value) for column, value in zip(columns, values, strict=True)]
     return found, (filtered(result, kept),)
 
 
