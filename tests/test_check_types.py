@@ -32,6 +32,26 @@ from thence.model.types import INT, NULL
             "p(x) <- a(x, x);", "x);",
             "'x' is int in one place of a and string in another", None,
         ),
+        (
+            "p(t + '1 DAY' as u) <- b(_, t);", "t + '1 DAY'",
+            "'+' cannot take timestamp and string", "written without quotes: 1 DAY",
+        ),
+        (
+            "p <- b(_, t) where '2 h' - t > t;", "'2 h' - t",
+            "'-' cannot take string and timestamp", "written without quotes: 2 h",
+        ),
+        (
+            "p <- l: b(_, _) where duration(l) < '10 s';", "duration(l)",
+            "'<' cannot take duration and string", "written without quotes: 10 s",
+        ),
+        (
+            "p <- b(_, t) where t < '2026-01-02';", "t < '2026",
+            "'<' cannot take timestamp and string", "timestamp '2026-01-02'",
+        ),
+        (
+            "p <- b(_, t) where t < 'noon';", "t < 'noon'",
+            "'<' cannot take timestamp and string", "timestamp '2026-01-01T06:00:00Z'",
+        ),
         ("p <- a('one', _);", "'one'", "a.x is int, and 'one' is string", None),
         ("p <- a(1.5, _);", "1.5", "a.x is int, and 1.5 is float", None),
         ("p <- a(_, 5);", "5", "a.n is string, and 5 is int", "write '5'"),

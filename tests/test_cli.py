@@ -45,6 +45,49 @@ def events(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_slip_in_the_value_of_an_option_is_asked_about(
+    thence: Command, rules: Path, events: Path
+) -> None:
+    for option, value, meant in [
+        ("--engine", "embeded", "Did you mean 'embedded'?"),
+        ("--engine", "sprak", "is not spark or embedded. Did you mean 'spark'?"),
+        ("--format", "jsn", "is not parquet, csv or json. Did you mean 'json'?"),
+    ]:
+        done = thence("run", rules, "--events", events, option, value)
+        assert done.code == 2
+        assert meant in " ".join(done.err.replace("│", " ").split())
+    done = thence("check", rules, "--format", "xml")
+    assert done.code == 2
+    assert "'xml' is not text or json." in " ".join(done.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("name", ["found.xlsx", "found.csv.gz", "found.txt"])
+def test_an_ending_that_is_no_format_is_refused_with_those_that_are(
+    thence: Command, rules: Path, events: Path, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / name
+    for engine in ("embedded", "spark"):  # said before Spark is started
+        done = thence("run", rules, "--events", events, "--engine", engine, "--out", out)
+        assert done.code == 2
+        assert "The endings are .parquet, .csv, .jsonl, .ndjson, .json" in done.err
+    assert not out.exists()
+    out.mkdir()
+    assert thence("run", rules, "--events", events, *EMBEDDED, "--out", out).code == 0
+    assert (out / "done.parquet").exists()
+
+
+def test_a_pipe_that_gets_no_results_is_told_so_beside_it(
+    thence: Command, rules: Path, events: Path
+) -> None:
+    one = events.with_name("one.csv")
+    one.write_text("type,id,qty,time\norder,a,1,2026-01-01T00:00:00Z\n")
+    done = thence("run", rules, "--events", one, *EMBEDDED)
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "nothing found: no 'done' and no 'overdue'\n"
+    done = thence("run", rules, "--events", events, *EMBEDDED, "--emit", "done")
+    assert (done.code, done.err) == (0, "")
+
+
 def test_check_of_a_good_program(thence: Command, rules: Path) -> None:
     done = thence("check", rules)
     assert done.code == 0

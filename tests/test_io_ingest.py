@@ -341,6 +341,35 @@ def test_what_is_no_table_is_an_error(thing: Any) -> None:
         read_events(thing, BOTH)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"order": {"id": "o1", "qty": 3, "time": 1_000_000}},
+        {"order": {"id": "o1", "qty": 3, "start": 1_000_000, "end": 1_000_000}},
+        {"order": {"id": "o1", "qty": 3, "time": datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)}},
+        {"order": {"id": "o1", "qty": 3, "time": np.datetime64(1, "s")}},
+        {"type": "order", "id": "o1", "qty": 3, "time": "1970-01-01T00:00:01Z"},
+    ],
+)
+def test_one_record_is_a_table_of_one_row(given: Any) -> None:
+    found = read_events(given, BOTH)["order"]
+    assert (found.start.tolist(), found.end.tolist()) == ([1_000_000], [1_000_000])
+    assert {name: column.to_pylist() for name, column in found.columns.items()} == {
+        "id": ["o1"], "qty": [3],
+    }  # fmt: skip
+
+
+def test_one_record_may_hold_a_list() -> None:
+    schema = EventSchema("seen", (Attribute("ids", list_of(INT)),))
+    found = read_events({"seen": {"ids": [1, 2], "time": 5}}, {"seen": schema})["seen"]
+    assert (found.columns["ids"].to_pylist(), found.start.tolist()) == ([[1, 2]], [5])
+
+
+def test_a_table_in_columns_with_one_time_for_all_is_not_guessed_at() -> None:
+    with pytest.raises(InputError, match="id"):
+        read_events({"order": {"id": ["o1", "o2"], "qty": [1, 2], "time": 5}}, BOTH)
+
+
 def test_a_record_that_is_none_is_an_error() -> None:
     with pytest.raises(InputError, match="row 2 is a int where a record"):
         read_events({"shipped": [{"id": "a", "time": 1}, 7]}, BOTH)

@@ -103,6 +103,19 @@ CASES = [
     ("p <- (a).[b, gate];", ".", "unexpected '.'", "not(c).[a, b]"),
     ("p <- -(a).[b, gate];", "-", "cannot stand before", None),
     ("p <- (a seq b).3;", ".", "unexpected '.'", "write `(p) within 3 s`"),
+    ("SELECT * FROM a;", "SELECT", "a query needs a name", "CREATE EVENT name AS SELECT …"),
+    ("select a.x from a;", "select", "a query needs a name", "CREATE EVENT name AS SELECT …"),
+    ("SELECT (x) FROM a;", "SELECT", "a query needs a name", "CREATE EVENT name AS SELECT …"),
+    ("p <- a; SELECT * FROM p;", "SELECT", "a query needs a name", "CREATE EVENT name AS SELECT"),
+    ("WITH q AS (SELECT * FROM a) SELECT * FROM q;", "WITH", "a query needs a name", "AS WITH …"),
+    ('p(x as "from") <- a(x, _);', '"from"', "a name is needed here", "in backquotes: `from`"),
+    ("p(x as 'is') <- a(x, _);", "'is'", "a name is needed here", "in backquotes: `is`"),
+    ('event "two words"(x int);', '"two words"', "a name is needed here", "`two words`"),
+    ('"a`b" <- a;', '"a`b"', "a name is needed here", "in backquotes: `a``b`"),
+    ('p <- l: a where "l".x > 1;', '"l"', "a name is needed here", "in backquotes: `l`"),
+    ('p <- l: a where l."x" > 1;', '"x"', "a name is needed here", "in backquotes: `x`"),
+    ("p <- (0 seq 6);", "seq", "`seq` joins events", "written at '2026-01-01T06:00:00Z'"),
+    ("p <- 0 before '2026-01-01';", "before", "`before` joins events", "written at '2026"),
 ]  # fmt: skip
 
 

@@ -8,6 +8,8 @@ Parquet, and says how long each step took.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -83,6 +85,15 @@ def main(folder: str = "build/orders", orders: int = generate.ORDERS) -> None:
             show(name, spark.read.parquet(str(place / name)))
     clock.show()
     print("\nThe results lie in " + ", ".join(str(place / name) for name in names))
+    print(f"Rules and files of your own: {command()} run FILE --events PATH")
+
+
+def command() -> str:
+    """How the command is called here: by its name, or beside the Python that runs this."""
+    beside = Path(sys.executable).with_name("thence")
+    if shutil.which("thence") or not beside.exists():
+        return "thence"
+    return os.path.relpath(beside)
 
 
 if __name__ == "__main__":

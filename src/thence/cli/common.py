@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -15,6 +15,23 @@ from thence.model.names import question
 
 if TYPE_CHECKING:
     from thence.program import Program
+
+
+Chosen = TypeVar("Chosen", bound=StrEnum)
+
+
+def one_of(kind: type[Chosen]) -> dict[str, Any]:
+    """How an option takes one of a few words: who slips is asked whether another was meant."""
+    words = [str(each) for each in kind]
+
+    def parse(text: str) -> Chosen:
+        if text not in words:
+            known = " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+            raise typer.BadParameter(f"'{text}' is not {known}.{question(text, words)}")
+        return kind(text)
+
+    parser: Callable[[str], Chosen] = parse
+    return {"parser": parser, "metavar": f"[{'|'.join(words)}]"}
 
 
 class Format(StrEnum):

@@ -25,11 +25,16 @@ class Asked:
     @property
     def is_folder(self) -> bool:
         """Whether results go to a directory, with files of each event."""
-        from thence.io.files import FORMATS
+        from thence.io.write import is_folder
 
-        return self.out is not None and (
-            self.out.suffix.lower() not in FORMATS or self.out.is_dir()
-        )
+        return self.out is not None and is_folder(self.out)
+
+    def check(self) -> None:
+        """Refuse a name for the output that stands for no format, before anything is done."""
+        from thence.io.write import refuse_ending
+
+        if self.out is not None:
+            refuse_ending(self.out)
 
 
 def deliver(results: Mapping[str, Any], asked: Asked) -> int:
@@ -48,6 +53,9 @@ def _print(results: Mapping[str, Any], asked: Asked) -> None:
     if asked.format is None and sys.stdout.isatty():
         show_results(results, asked.limit)
         return
+    if not any(table.num_rows for table in results.values()):
+        names = " and no ".join(f"'{name}'" for name in results)
+        sys.stderr.write(f"nothing found: no {names}\n")
     for event, table in _cut(results, asked).items():
         send(csv_text(table) if asked.format is Format.csv else json_text(table, event))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from thence.cli.common import one_of
 from thence.cli.exits import DIFFERENT, INTERRUPTED, refuse, told
 from thence.cli.run import Engine
 
@@ -49,7 +50,8 @@ def library(
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="As fast as it goes.")] = False,
     engine: Annotated[
-        Engine, typer.Option(help="A stream on Spark, or a session in this process.")
+        Engine,
+        typer.Option(**one_of(Engine), help="A stream on Spark, or a session in this process."),
     ] = Engine.spark,
     out: Annotated[
         Path | None,

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from thence.cli.common import File, load_program
+from thence.cli.common import File, load_program, one_of
 from thence.cli.demo import demo
 from thence.cli.exits import PROGRAM, told
 from thence.cli.run import run
@@ -68,7 +68,7 @@ def _options(
 def check(
     file: File,
     format: Annotated[  # noqa: A002
-        Report, typer.Option(help="Text for people, or JSON for editors.")
+        Report, typer.Option(**one_of(Report), help="Text for people, or JSON for editors.")
     ] = Report.text,
 ) -> None:
     """Check a program, and point at whatever is wrong with it."""

@@ -21,6 +21,7 @@ from thence.cli.common import (
     emitted,
     instant,
     load_program,
+    one_of,
     parse_tables,
     spark_settings,
 )
@@ -51,14 +52,18 @@ def run(
     ],
     engine: Annotated[
         Engine,
-        typer.Option(help="Spark, or this process: embedded starts at once, for smaller files."),
+        typer.Option(
+            **one_of(Engine),
+            help="Spark, or this process: embedded starts at once, for smaller files.",
+        ),
     ] = Engine.spark,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="A file, or a directory with files of each event."),
     ] = None,
     format: Annotated[  # noqa: A002
-        Format | None, typer.Option(help="The format of --out, or of standard output.")
+        Format | None,
+        typer.Option(**one_of(Format), help="The format of --out, or of standard output."),
     ] = None,
     until: Annotated[
         str | None,
@@ -103,6 +108,7 @@ def run(
             known = ", ".join(names)
             raise refuse(f"CSV on standard output is one event's: add --emit, one of {known}.")
         asked = Asked(names, horizon, lineage, out, format, limit)
+        asked.check()
         sources = parse_sources(events)
         tables = parse_tables(program, table)
         if engine is Engine.embedded:

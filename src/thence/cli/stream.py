@@ -20,6 +20,7 @@ from thence.cli.common import (
     duration,
     emitted,
     load_program,
+    one_of,
     parse_tables,
     spark_settings,
 )
@@ -52,11 +53,15 @@ def stream(
         ),
     ] = "console",
     format: Annotated[  # noqa: A002
-        Format | None, typer.Option(help="The format of files that are written; else Parquet.")
+        Format | None,
+        typer.Option(**one_of(Format), help="The format of files that are written; else Parquet."),
     ] = None,
     source_format: Annotated[
         SourceFormat | None,
-        typer.Option(help="The format of files that are read, where none is there to tell."),
+        typer.Option(
+            **one_of(SourceFormat),
+            help="The format of files that are read, where none is there to tell.",
+        ),
     ] = None,
     max_delay: Annotated[
         str,

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thence.cli.common import File, Tables, emitted, instant, load_program, parse_tables
+from thence.cli.common import (
+    File,
+    Tables,
+    emitted,
+    instant,
+    load_program,
+    one_of,
+    parse_tables,
+)
 from thence.cli.exits import refuse, told, warnings_said
 
 if TYPE_CHECKING:
@@ -52,7 +60,8 @@ def trace(
         typer.Option(metavar="TIME", help="Every event up to this time is there (ISO 8601)."),
     ] = None,
     format: Annotated[  # noqa: A002
-        TreeFormat, typer.Option(help="Trees for people, or a JSON record a line.")
+        TreeFormat,
+        typer.Option(**one_of(TreeFormat), help="Trees for people, or a JSON record a line."),
     ] = TreeFormat.text,
 ) -> None:
     """Show what results were made of: their causes, and those of these, down to the input.

@@ -135,6 +135,25 @@ def records_frame(label: str, records: Sequence[Any], text: bool = False) -> Rec
     return RecordsFrame(label, records, text)
 
 
+def is_record(values: Mapping[str, Any]) -> bool:
+    """Whether a mapping is one record rather than a table in columns: its time is one time.
+
+    Where it has no time, as in a table of facts, each of its values must be a single one.
+
+    >>> is_record({"id": "o1", "time": "2026-01-01"}), is_record({"id": ["o1"], "time": [3]})
+    (True, False)
+    """
+    times = [values[name] for name in ("time", "start", "end") if name in values]
+    return bool(values) and all(map(_is_single, times or values.values()))
+
+
+def _is_single(value: Any) -> bool:
+    if isinstance(value, str | bytes):
+        return True
+    is_array = hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
+    return not is_array and not isinstance(value, Iterable | Mapping)
+
+
 def columns_frame(label: str, columns: Mapping[str, Any]) -> ColumnsFrame:
     """A frame over a mapping of columns, which must be equally long."""
     held: dict[str, Any] = {}

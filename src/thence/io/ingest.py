@@ -20,6 +20,7 @@ from thence.io.frames import (
     arrow_frame,
     columns_frame,
     is_pandas,
+    is_record,
     records_frame,
 )
 from thence.io.intervals import latest_row, read_intervals
@@ -33,7 +34,7 @@ from thence.model.types import Type
 
 _TABLES = (
     "anything that gives an Arrow stream (pyarrow, polars, pandas, DuckDB), a list of records, "
-    "a dict of columns, or a path to .parquet, .csv or .jsonl files"
+    "one record, a dict of columns, or a path to .parquet, .csv or .jsonl files"
 )
 _RESERVED = ("type", "time", "start", "end")
 
@@ -239,7 +240,10 @@ def frames_of(
     elif hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
         yield arrow_frame(label, value), None
     elif isinstance(value, Mapping):
-        yield columns_frame(label, value), None
+        if is_record(value):
+            yield records_frame(label, [value]), None
+        else:
+            yield columns_frame(label, value), None
     elif isinstance(value, Iterable) and not isinstance(value, bytes):
         items = list(value)
         if items and isinstance(items[0], Mapping):

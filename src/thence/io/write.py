@@ -19,6 +19,33 @@ EXTENSIONS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
 _NAMES = {**{name: name for name in EXTENSIONS}, "json": "jsonl", "ndjson": "jsonl"}
 
 
+def is_folder(path: Path) -> bool:
+    """Whether results under this name go to a directory, with files of each event."""
+    return path.suffix.lower() not in FORMATS or path.is_dir()
+
+
+def refuse_ending(path: Path) -> None:
+    """Refuse a name that ends like a file's, in a format that cannot be written.
+
+    >>> refuse_ending(Path("found")), refuse_ending(Path("found.csv")), refuse_ending(Path("v1.2"))
+    (None, None, None)
+    >>> refuse_ending(Path("found.xlsx"))
+    Traceback (most recent call last):
+    ...
+    thence.model.errors.InputError: 'found.xlsx' ends with '.xlsx', which is none of the formats \
+that can be written. The endings are .parquet, .csv, .jsonl, .ndjson, .json; a name without one \
+is a directory with a file per event.
+    """
+    ending = path.suffix.lower()
+    if ending in FORMATS or not ending[1:2].isalpha() or path.is_dir():
+        return
+    raise InputError(
+        f"'{path}' ends with '{path.suffix}', which is none of the formats that can be written. "
+        f"The endings are {', '.join(FORMATS)}; a name without one is a directory with a file per "
+        "event."
+    )
+
+
 def write_table(table: pa.Table, path: str | Path, format: str | None = None) -> Path:  # noqa: A002
     """Write one table as ``parquet``, ``csv`` or ``json`` lines, by default as the name says."""
     target = Path(path)
@@ -42,11 +69,12 @@ def write_results(
     """Write the results of a run; the answer is the files written.
 
     A path that ends with a known extension is one file. It holds one event's results, or, in JSON
-    lines, those of several with a field ``type``. Any other path is a directory with a file per
-    event.
+    lines, those of several with a field ``type``. A path without an extension, or a directory that
+    is there, gets a file per event.
     """
     target = Path(path)
-    if target.suffix.lower() not in FORMATS or target.is_dir():
+    refuse_ending(target)
+    if is_folder(target):
         kind = "parquet" if format is None else _known(format)
         with _as_input_error(target):
             target.mkdir(parents=True, exist_ok=True)

@@ -186,6 +186,39 @@ def _other_sql(place: _Place) -> SyntaxProblem | None:
     return None
 
 
+def _bare_query(place: _Place) -> SyntaxProblem | None:
+    """A query that has no name: it is read as the head of a rule called ``select`` or ``with``."""
+    if not place.before or place.before[0].lower() not in ("select", "with"):
+        return None
+    follows = len(place.before) == 1 and place.kind not in ("ARROW", "LPAR")
+    if not follows and place.text.lower() != "from":
+        return None
+    return SyntaxProblem(
+        _span(place.before[0]),
+        "a query needs a name for what it finds",
+        f"write CREATE EVENT name AS {place.before[0].upper()} …",
+    )
+
+
+def _quoted_name(place: _Place) -> SyntaxProblem | None:
+    """A string where a name is needed: SQL has names in double quotes."""
+    previous = place.previous
+    if place.kind == "STRING" and place.expected & {"NAME", "WORD"}:
+        if "STRING" in place.expected:
+            return None
+        span, text = place.span, place.text
+    elif place.kind == "DOT" and previous is not None and previous.type == "STRING":
+        span, text = _span(previous), str(previous)
+    else:
+        return None
+    name = text[1:-1].replace(text[0] * 2, text[0]).replace("`", "``")
+    return SyntaxProblem(
+        span,
+        f"a name is needed here, and {text} is a text",
+        f"write a name in backquotes: `{name}`" if name else "expected a name",
+    )
+
+
 def _create(place: _Place) -> SyntaxProblem | None:
     """``CREATE`` that no ``EVENT`` follows is read as a name."""
     if len(place.before) != 1 or place.before[0].lower() != "create":
@@ -328,6 +361,8 @@ def _comment(place: _Place) -> SyntaxProblem | None:
 _LOOKS = (
     _other_language,
     _other_sql,
+    _bare_query,
+    _quoted_name,
     _create,
     _comment,
     _repetition,

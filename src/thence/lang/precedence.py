@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 from thence.lang import syntax as s
-from thence.lang.problem import SyntaxProblem
+from thence.lang.problem import SyntaxProblem, point_in_time
 from thence.lang.words import INFIX, QUERIES
 from thence.logic.expr import Call, Const, Expr
 from thence.model.source import NOWHERE, Span
@@ -120,15 +120,25 @@ def regroup(parts: Sequence[s.Node | s.Op], operand: Callable[[s.Node], Expr]) -
         else:
             level = _INFIX.get(part.text)
             if level is None:
-                raise SyntaxProblem(
-                    s.span_of(part),
-                    f"`{part.text}` joins events, and this is a condition",
-                    "compare values with =, <, >, …; join conditions with `and`, `or`",
-                )
+                raise _no_condition(part, parts[at - 2], parts[at])
             yard.reduce(level, part)
             yard.ops.append((level, part))
     yard.reduce(0)
     return yard.take().expr
+
+
+def _no_condition(op: s.Op, *beside: s.Node | s.Op) -> SyntaxProblem:
+    """The refusal of an operator between events that stands between values."""
+    operands = (s.strip(part) for part in beside if not isinstance(part, s.Op))
+    times = (
+        point_in_time(each.value, each.type) for each in operands if isinstance(each, s.Literal_)
+    )
+    return SyntaxProblem(
+        s.span_of(op),
+        f"`{op.text}` joins events, and this is a condition",
+        next(filter(None, times), None)
+        or "compare values with =, <, >, …; join conditions with `and`, `or`",
+    )
 
 
 def _has_sign(literal: s.Literal_) -> bool:

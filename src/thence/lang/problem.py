@@ -6,6 +6,8 @@ from thence.lang import syntax as s
 from thence.lang.words import MOST_PATTERNS
 from thence.model.errors import ThenceError
 from thence.model.source import Span
+from thence.model.time import parse_timestamp
+from thence.model.types import Type
 
 
 class SyntaxProblem(ThenceError):
@@ -38,6 +40,19 @@ def int_out_of_range(span: Span) -> SyntaxProblem:
     return SyntaxProblem(
         span, "this integer does not fit 64 bits", "write it with a point to make it a float"
     )
+
+
+def point_in_time(value: object, type_: Type) -> str | None:
+    """What to write instead of a number or a text that stands where an event is needed."""
+    if type_.kind == "string":
+        try:
+            parse_timestamp(str(value))
+        except ValueError:
+            return None
+        return f"a point in time is written at '{value}'"
+    if type_.numeric:
+        return "a point in time is written at '2026-01-01T06:00:00Z'"
+    return None
 
 
 def check_depth(node: s.Node) -> None:

@@ -6,12 +6,12 @@ from thence.lang import syntax as s
 from thence.lang.atoms import Atoms
 from thence.lang.policies import policy_of
 from thence.lang.precedence import is_tight, join
-from thence.lang.problem import too_many
+from thence.lang.problem import point_in_time, too_many
 from thence.lang.report import Report
 from thence.lang.scope import Scope
 from thence.lang.values import UNKNOWN, Values
 from thence.lang.words import AGGREGATES, FUNCTIONS, MOST_PATTERNS, PATTERN_OPERATORS
-from thence.logic.expr import Expr
+from thence.logic.expr import Const, Expr
 from thence.logic.ops import (
     Allen,
     And,
@@ -296,7 +296,7 @@ class Patterns:
                     self._report.error(
                         conditions[0].span,
                         f"a condition happens at no time, so `{text}` cannot join it to an event",
-                        "put the condition into `where`, or after a comma",
+                        _moment(values[0]) or "put the condition into `where`, or after a comma",
                     )
                 return _NOTHING
             inner = patterns[0] if len(patterns) == 1 else And(patterns, span)
@@ -332,6 +332,11 @@ class _Condition:
 
 
 _Side = Pattern | _Condition
+
+
+def _moment(value: Expr) -> str | None:
+    """What to write where a literal stands for a point in time."""
+    return point_in_time(value.value, value.type) if isinstance(value, Const) else None
 
 
 def _side_span(side: _Side) -> Span:

@@ -21,6 +21,7 @@ from thence.logic.signatures import Mismatch, Signature
 from thence.model.errors import ThenceError
 from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.time import parse_duration, parse_timestamp
 from thence.model.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Type
 
 TRUNCATION_UNITS = (
@@ -104,8 +105,36 @@ def _call_type(call: Call, types: list[Type]) -> Type:
         found = function.result(types)
         exact = function.literals(call) if function.literals else None
     except Mismatch as problem:
-        raise TypeProblem(problem.message, call.span, problem.hint) from None
+        raise TypeProblem(
+            problem.message, call.span, _quoted(call, types) or problem.hint
+        ) from None
     return exact or found
+
+
+def _quoted(call: Call, types: list[Type]) -> str | None:
+    """What to write where a duration or a time is computed with, or compared, as a text."""
+    is_time = any(found.kind in ("timestamp", "duration") for found in types)
+    if not is_time and call.function not in _ARITHMETIC:
+        return None
+    for arg in call.args:
+        if not isinstance(arg, Const) or arg.type.kind != "string":
+            continue
+        if _reads(parse_duration, arg.value):
+            return f"a duration is written without quotes: {arg.value.strip()}"
+        if is_time and _reads(parse_timestamp, arg.value):
+            return f"write a time as timestamp '{arg.value}'"
+    return None
+
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
+
+
+def _reads(parse: Callable[[str], int], text: str) -> bool:
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _arity_problem(call: Call) -> TypeProblem:
