@@ -28,6 +28,11 @@ RULES = (
     "without(x: a(_, _), b(_, _), y: c(_, _), c(_, _))",
     "aperiodic(x: a(_, _), y: b(_, _), b(_, _))",
     "x: a(k, _) until y: b(k, _)",
+    "x: a(k, _) until y: a(k, _)",
+    "x: a(k, _) until y: b(k, 1)",
+    "x: a(k, _) until (y: b(k, _) where y.n > 1)",
+    "x: a(k, _) seq c(k, _) until y: b(k, _)",
+    "not(a(_, 1)).[x: a(_, 1), y: b(_, _)]",
 )
 FREE = ("not(c(_, _)).[x: a(_, _), y: b(_, _)]", "x: a(_, _) seq y: b(_, _)")
 
@@ -85,6 +90,10 @@ def nearest_of(body: str) -> set[tuple[str, str]]:
         ("not(a(_, 1)).[x: a(_, _), y: b(_, _)]", set()),
         ("immediately(x: a(_, _), y: b(_, _))", {("x", "last"), ("y", "first")}),
         ("without(x: a(_, _), b(_, _), y: c(_, _), c(_, _))", {("y", "first")}),
+        ("x: a(k, _) until y: b(k, _)", {("y", "first")}),
+        ("x: a(k, _) until y: a(k, _)", {("y", "first")}),
+        ("x: a(k, _) until (y: b(k, _) where y.n > 1)", {("y", "first")}),
+        ("not(a(_, 1)).[x: a(_, 1), y: b(_, _)]", {("x", "last")}),
         *((body, set()) for body in FREE),
     ],
 )
@@ -98,6 +107,8 @@ def test_what_an_absence_says_of_neighbours(body: str, expected: set[tuple[str, 
         "not(a(_, _)).[x: a(_, _), y: b(_, _)]",
         "not(b(_, _)).[x: a(_, _), y: b(_, _)]",
         "immediately(x: a(_, _), y: b(_, _))",
+        "x: a(_, _) until y: b(_, _)",
+        "x: a(k, _) seq y: b(k, _) using strict",
     ],
 )
 def test_hundreds_of_millions_of_pairs_are_not_tried(body: str) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from thence.logic.conjunct import Column, WindowUse
+from thence.logic.changes import changed
+from thence.logic.conjunct import Column, NodeTime, WindowUse
 
 if TYPE_CHECKING:
     from thence.engine.prepared import Prepared
@@ -36,7 +37,7 @@ def nearest(prepared: Prepared) -> tuple[Nearest, ...]:
     return tuple(
         found
         for window in prepared.conjunct.windows
-        if window.mode == "absent" and not window.predicates
+        if window.mode == "absent"
         for found in _between(prepared, window)
     )
 
@@ -53,11 +54,11 @@ def _between(prepared: Prepared, window: WindowUse) -> Iterator[Nearest]:
     (opening,), (closing,) = since, until
     before, after = opening.later, closing.earlier
     ends_only = opening.earlier == closing.later == use.end
-    apart = {(c.later, c.earlier): c.limit for c in prepared.constraints}
+    apart = prepared.conjunct.bounds[before, after]
     positive = prepared.conjunct.positive
     for atom in positive:
         mine = prepared.uses[atom]
-        if mine.event != use.event:
+        if mine.event != use.event or not _of_its_kind(prepared, window, atom):
             continue
         for partner in positive:
             ends = (prepared.uses[partner].start, prepared.uses[partner].end)
@@ -65,13 +66,31 @@ def _between(prepared: Prepared, window: WindowUse) -> Iterator[Nearest]:
                 continue
             # A later one of its kind lies in the window, since all come early enough for it.
             if before == mine.end and after in ends and opening.limit == -1:
-                if apart.get((before, after), 1) <= closing.limit:
+                if apart <= closing.limit:
                     yield Nearest(atom, partner, "last", not ends_only)
             # An earlier one of its kind lies in the window, since all come late enough for it.
             if after in (mine.start, mine.end) and before in ends and closing.limit == -1:
-                if apart.get((before, after), 1) <= opening.limit:
+                if apart <= opening.limit:
                     points = not ends_only or after == mine.start
                     yield Nearest(atom, partner, "first", points)
+
+
+def _of_its_kind(prepared: Prepared, window: WindowUse, atom: int) -> bool:
+    """Whether what a window asks of its event alone is asked of an atom's as well, so that all
+    that can be bound to the atom is of the kind that must not lie between."""
+    mine, use = prepared.uses[atom], prepared.uses[window.atom]
+    nodes = {use.start: mine.start, use.end: mine.end}
+
+    def of_mine(node: Any) -> Any:
+        match node:
+            case Column(window.atom, name):
+                return Column(atom, name)
+            case NodeTime(time) if time in nodes:
+                return NodeTime(nodes[time])
+        return node
+
+    asked = prepared.local.get(atom, ())
+    return all(changed(predicate, of_mine) in asked for predicate in window.predicates)
 
 
 def _linked(prepared: Prepared, window: WindowUse, atom: int, partner: int) -> bool:
