@@ -159,6 +159,24 @@ def test_text_in_a_directory_is_written_as_by_the_other_engine(
         assert (tmp_path / "spark" / path.name).read_text() == path.read_text()
 
 
+@pytest.mark.parametrize("engine", ["embedded", "spark"])
+def test_formulas_in_csv_are_escaped_where_asked(
+    spark: Any, thence: Command, tmp_path: Path, engine: str
+) -> None:
+    (tmp_path / "p.thence").write_text("event e(s string);\nfound(s) <- e(s);")
+    (tmp_path / "e.jsonl").write_text('{"s": "=1+2", "time": 1}\n{"s": "@x", "time": 2}\n')
+    run = ("run", tmp_path / "p.thence", "--events", tmp_path / "e.jsonl", "--engine", engine)
+    asked = ("--format", "csv", "--csv-formulas", "escape")
+    found = [line.partition(",")[0] for line in thence(*run, *asked).out.splitlines()]
+    assert found == ["s", "'=1+2", "'@x"]
+    thence(*run, *asked, "--out", tmp_path / "out")
+    lines = (tmp_path / "out" / "found.csv").read_text().splitlines()
+    assert [line.partition(",")[0] for line in lines] == found
+    kept = thence(*run, "--format", "csv").out.splitlines()
+    assert [line.partition(",")[0] for line in kept] == ["s", "=1+2", "@x"]
+    assert "--csv-formulas is for CSV" in thence(*run, "--csv-formulas", "escape").err
+
+
 def test_many_results_are_several_files_in_order(
     on_spark: Command, rules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thence.io.ingest import read_events
+from thence.io.render import csv_text, json_text
 from thence.io.write import write_results, write_table
 from thence.model.errors import InputError
 from thence.model.schema import Attribute, EventSchema
@@ -126,6 +128,42 @@ def test_csv_looks_as_a_person_would_write_it(tmp_path: Path) -> None:
     assert write_table(table, tmp_path / "x.csv").read_text() == (
         'id,n,start\na,1,2026-01-01T06:00:00.25Z\n"b,c",,2026-01-01T06:00:00.25Z\n'
     )
+
+
+FORMULAS = ["=1+2", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "＝1", '=HYPERLINK("x","y")']
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_formulas_in_csv_are_escaped_where_asked(tmp_path: Path, text: str) -> None:
+    table = pa.table({text: [text, "fine", None], "n": [-1, 2, 3], "l": [["=1"], [], None]})
+    path = write_table(table, tmp_path / "x.csv", formulas="escape")
+    found = list(csv.reader(path.open(newline="", encoding="utf-8")))
+    assert found == [
+        [f"'{text}", "n", "l"], [f"'{text}", "-1", '["=1"]'], ["fine", "2", "[]"], ["", "3", ""],
+    ]  # fmt: skip
+    for kind in (".csv", ".jsonl", ".parquet"):  # unless one asks, a value is what it is
+        assert text in read_back(write_table(table, tmp_path / f"y{kind}"))
+    for kind in (".jsonl", ".parquet"):
+        assert text in read_back(write_table(table, tmp_path / f"z{kind}", formulas="escape"))
+
+
+def read_back(path: Path) -> list[Any]:
+    """The texts in the first column of a file."""
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).column(0).to_pylist())
+    if path.suffix == ".csv":
+        return [row[0] for row in csv.reader(path.open(newline="", encoding="utf-8"))][1:]
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    return [next(iter(json.loads(line).values())) for line in lines]
+
+
+def test_batches_of_very_long_texts_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond 2 GiB the lines of a batch would not fit into one array of Arrow's."""
+    table = pa.table({"id": [str(n) * 50 for n in range(100)], "n": range(100)})
+    whole = [b"".join(csv_text(table)), b"".join(json_text(table, "e"))]
+    monkeypatch.setattr("thence.io.render._BATCH_BYTES", 500)
+    assert [b"".join(csv_text(table)), b"".join(json_text(table, "e"))] == whole
+    assert len(list(csv_text(table))) > 10
 
 
 def test_every_line_of_json_is_strict_json(tmp_path: Path) -> None:

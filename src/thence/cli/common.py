@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -42,6 +42,13 @@ class Format(StrEnum):
     json = "json"
 
 
+class CsvFormulas(StrEnum):
+    """What becomes of texts that a spreadsheet would take for formulas."""
+
+    keep = "keep"
+    escape = "escape"
+
+
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The program; - is standard input.")]
 Emit = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="Only these results.")]
 Lineage = Annotated[bool, typer.Option("--lineage", help="Add the events behind each result.")]
@@ -51,6 +58,14 @@ Tables = Annotated[
         "--table",
         metavar="NAME=PATH...",
         help="The rows of a table that the program declares: Parquet, CSV or JSON lines.",
+    ),
+]
+Formulas = Annotated[
+    CsvFormulas | None,
+    typer.Option(
+        "--csv-formulas",
+        **one_of(CsvFormulas),
+        help="In CSV, put ' before texts that a spreadsheet would compute (=…), or keep them.",
     ),
 ]
 Master = Annotated[
@@ -112,6 +127,13 @@ def parse_tables(program: Program, given: Sequence[str] | None) -> dict[str, lis
             )
         found.setdefault(name, []).append(path)
     return found
+
+
+def formulas_in(asked: CsvFormulas | None, as_csv: bool) -> Literal["keep", "escape"]:
+    """What to do with formulas; refused where no CSV is written."""
+    if asked is not None and not as_csv:
+        raise refuse("--csv-formulas is for CSV: add --format csv, or leave it out.")
+    return "escape" if asked is CsvFormulas.escape else "keep"
 
 
 def instant(text: str, option: str) -> int:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from thence.cli.common import Format
 
@@ -21,6 +21,7 @@ class Asked:
     out: Path | None
     format: Format | None
     limit: int | None
+    formulas: Literal["keep", "escape"] = "keep"
 
     @property
     def is_folder(self) -> bool:
@@ -35,6 +36,13 @@ class Asked:
 
         if self.out is not None:
             refuse_ending(self.out)
+
+    @property
+    def kind(self) -> str:
+        """The format of files in a directory."""
+        from thence.io.write import known_format
+
+        return "parquet" if self.format is None else known_format(self.format)
 
 
 def deliver(results: Mapping[str, Any], asked: Asked) -> int:
@@ -57,14 +65,16 @@ def _print(results: Mapping[str, Any], asked: Asked) -> None:
         names = " and no ".join(f"'{name}'" for name in results)
         sys.stderr.write(f"nothing found: no {names}\n")
     for event, table in _cut(results, asked).items():
-        send(csv_text(table) if asked.format is Format.csv else json_text(table, event))
+        as_csv = asked.format is Format.csv
+        send(csv_text(table, formulas=asked.formulas) if as_csv else json_text(table, event))
 
 
 def _write(results: Mapping[str, Any], out: Path, asked: Asked) -> None:
     from thence.io.write import write_results
 
     cut = _cut(results, asked)
-    paths = write_results(cut, out, None if asked.format is None else str(asked.format))
+    kind = None if asked.format is None else str(asked.format)
+    paths = write_results(cut, out, kind, asked.formulas)
     say_written(paths, {event: table.num_rows for event, table in cut.items()})
 
 

@@ -13,12 +13,14 @@ from thence.cli.common import (
     Emit,
     File,
     Format,
+    Formulas,
     Lineage,
     Master,
     Settings,
     Shards,
     Tables,
     emitted,
+    formulas_in,
     instant,
     load_program,
     one_of,
@@ -65,6 +67,7 @@ def run(
         Format | None,
         typer.Option(**one_of(Format), help="The format of --out, or of standard output."),
     ] = None,
+    csv_formulas: Formulas = None,
     until: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Every event up to this time is there (ISO 8601)."),
@@ -107,7 +110,9 @@ def run(
         if out is None and format is Format.csv and len(names) > 1:
             known = ", ".join(names)
             raise refuse(f"CSV on standard output is one event's: add --emit, one of {known}.")
-        asked = Asked(names, horizon, lineage, out, format, limit)
+        as_csv = format is Format.csv or (out is not None and out.suffix.lower() == ".csv")
+        formulas = formulas_in(csv_formulas, as_csv)
+        asked = Asked(names, horizon, lineage, out, format, limit, formulas)
         asked.check()
         sources = parse_sources(events)
         tables = parse_tables(program, table)

@@ -16,9 +16,11 @@ from pyspark.sql import functions as F
 from thence.cli.deliver import Asked, deliver, say_written
 from thence.cli.exits import warnings_said
 from thence.cli.sources import Sources, paths_in
+from thence.io.filenames import file_names
 from thence.io.files import find_files
 from thence.io.ingest import read_events
-from thence.model.errors import InputError, ThenceError
+from thence.io.write import make_folder
+from thence.model.errors import ThenceError
 from thence.model.types import TIMESTAMP
 from thence.program import Program
 from thence.spark.errors import explained
@@ -171,13 +173,8 @@ def _tables(frames: Mapping[str, DataFrame], program: Program, asked: Asked) -> 
 def _write_folder(frames: Mapping[str, DataFrame], asked: Asked) -> int:
     """Write each event's results into a directory; the answer is how many there are in all."""
     assert asked.out is not None
-    kind = "parquet" if asked.format is None else str(asked.format)
-    kind = "jsonl" if kind == "json" else kind
-    try:
-        asked.out.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        why = problem.strerror or problem
-        raise InputError(f"'{asked.out}' cannot be written: {why}") from None
+    make_folder(asked.out)
+    file_of = file_names(frames)
     paths: list[Path] = []
     counts: dict[str, int] = {}
     found = 0
@@ -187,7 +184,8 @@ def _write_folder(frames: Mapping[str, DataFrame], asked: Asked) -> int:
         if asked.limit is not None:
             counts[name] = min(counts[name], asked.limit)
             frame = frame.orderBy("start").limit(asked.limit)
-        paths += write_parts(frame, asked.out, name, kind, counts[name])
+        file = file_of[name]
+        paths += write_parts(frame, asked.out, file, asked.kind, counts[name], asked.formulas)
     say_written(paths, counts)
     return found
 

@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 
 from thence.cli.show import send, show_results
 from thence.cli.spark_run import doing, explained_as_files
-from thence.io.render import json_text
+from thence.io.render import Formulas, json_text
+from thence.io.write import make_folder
 from thence.model.errors import InputError
 from thence.program import Program
 from thence.spark.facts import check_tables, refuse_tables
@@ -56,6 +57,7 @@ class Asked:
     tables: Mapping[str, list[str]]
     sink: str
     format: str
+    formulas: Formulas
     source_format: str | None
     max_files: int | None
     max_delay: int
@@ -78,6 +80,8 @@ def run_stream(
     late = None if asked.late is None else parse_sink(asked.late, "--late")
     if late is not None and late.kind == "kafka":
         raise InputError("--late: late events go to a folder or to the console.")
+    if late is not None and late.kind == sink.kind == "files" and _same(late.where, sink.where):
+        raise InputError("--late: late events need a folder of their own, beside that of --sink.")
     for source in sources:
         check_folder(source)
     checkpoint = _checkpoint(asked, sink)
@@ -107,6 +111,12 @@ def run_stream(
             check_restart(checkpoint, program, emit, spark=spark, **options)
         query = _start(frame, write, checkpoint, asked)
         return _watch(query, gone, asked.quiet, _restart(asked, sink, checkpoint))
+
+
+def _same(one: str, other: str) -> bool:
+    if is_address(one) or is_address(other):
+        return one.rstrip("/") == other.rstrip("/")
+    return Path(one).resolve() == Path(other).resolve()
 
 
 def _as_text(micros: int) -> str:
@@ -182,14 +192,10 @@ def _writer_to(
         return _console(columns, asked.names[0], gone)
     if sink.kind == "kafka":
         return lambda frame, _: to_kafka(frame, sink.where, columns)
-    folder = Folder(sink.where, asked.format, columns)
+    folder = Folder(sink.where, asked.format, columns, asked.formulas)
     folder.check_unused(checkpoint)
     if not is_address(sink.where):
-        try:
-            Path(sink.where).mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            why = problem.strerror or problem
-            raise InputError(f"'{sink.where}' cannot be written: {why}") from None
+        make_folder(Path(sink.where))
     return folder.write
 
 

@@ -11,6 +11,7 @@ from thence.cli.common import (
     Emit,
     File,
     Format,
+    Formulas,
     Lineage,
     Master,
     Packages,
@@ -19,6 +20,7 @@ from thence.cli.common import (
     Tables,
     duration,
     emitted,
+    formulas_in,
     load_program,
     one_of,
     parse_tables,
@@ -56,6 +58,7 @@ def stream(
         Format | None,
         typer.Option(**one_of(Format), help="The format of files that are written; else Parquet."),
     ] = None,
+    csv_formulas: Formulas = None,
     source_format: Annotated[
         SourceFormat | None,
         typer.Option(
@@ -126,6 +129,7 @@ def stream(
             tables=parse_tables(program, table),
             sink=sink,
             format="parquet" if format is None else _kind(format),
+            formulas=formulas_in(csv_formulas, format is Format.csv),
             source_format=None if source_format is None else _kind(source_format),
             max_files=max_files_per_trigger,
             max_delay=delay,

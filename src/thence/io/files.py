@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from thence.io.filenames import event_name
 from thence.io.frames import ArrowFrame, Frame, take
 from thence.io.jsonl import open_jsonl
 from thence.model.errors import InputError
@@ -83,8 +84,8 @@ def open_file(path: Path, wanted: Mapping[str, Collection[Type]]) -> Frame:
 
 
 def stem(path: Path) -> str:
-    """A file's name without anything after the first dot."""
-    return path.name.partition(".")[0]
+    """The event that a file's name stands for: what is before the first dot."""
+    return event_name(path.name.partition(".")[0])
 
 
 def _files_in(directory: Path) -> list[Path]:

@@ -3,7 +3,11 @@
 Timestamps are ISO 8601 in UTC with ``Z``, durations whole microseconds. In CSV a null is an empty
 field, an empty text is ``""``, and lists are JSON. In JSON, decimals are text (most readers would
 make floats of them), and so are ``NaN`` and infinities, which JSON has no numbers for. What is
-written can be read as events again.
+written can be read as events again, unless formulas were escaped.
+
+A spreadsheet that opens CSV computes every field that begins as a formula does, with ``=``, ``+``,
+``-`` or ``@``. Where texts come from people one does not trust, ``formulas="escape"`` puts an
+apostrophe before those that do, as spreadsheets themselves write such texts.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +25,18 @@ import pyarrow.compute as pc
 from thence.model.time import format_timestamp
 
 _BATCH = 65_536
+_BATCH_BYTES = 1 << 27
+"""Bytes of a batch beyond which it is cut: its lines must fit into one Arrow array of texts."""
+
 _EPOCH = np.datetime64(0, "us")
+_FORMULA = r"^\s*[=+\-@＝＋－＠]|^[\t\r\n]"
+"""How a formula begins; spreadsheets take the wide signs of East Asian keyboards too."""
+
+Formulas = Literal["keep", "escape"]
+"""What becomes of texts that a spreadsheet would take for formulas."""
 
 
-def csv_text(table: pa.Table, header: bool = True) -> Iterator[bytes]:
+def csv_text(table: pa.Table, header: bool = True, formulas: Formulas = "keep") -> Iterator[bytes]:
     """The table as CSV in UTF-8, in pieces.
 
     >>> table = pa.table({"id": ["a,b", ""], "qty": [1, None]})
@@ -32,13 +44,18 @@ def csv_text(table: pa.Table, header: bool = True) -> Iterator[bytes]:
     id,qty
     "a,b",1
     "",
+    >>> table = pa.table({"note": ["=2+3", "fine"], "change": [-1, 1]})
+    >>> print(b"".join(csv_text(table, formulas="escape")).decode(), end="")
+    note,change
+    '=2+3,-1
+    fine,1
     """
+    escape = formulas == "escape"
     if header:
         names = pa.array(table.column_names, pa.string())
-        yield ",".join(_quoted(names).to_pylist()).encode() + b"\n"
-    for batch in table.to_batches(max_chunksize=_BATCH):
-        if batch.num_rows:
-            yield _lines([_csv_field(column) for column in batch.columns], ",")
+        yield ",".join(_quoted(names, escape).to_pylist()).encode() + b"\n"
+    for batch in _batches(table):
+        yield _lines([_csv_field(column, escape) for column in batch.columns], ",")
 
 
 def json_text(table: pa.Table, event: str | None = None) -> Iterator[bytes]:
@@ -50,14 +67,24 @@ def json_text(table: pa.Table, event: str | None = None) -> Iterator[bytes]:
     {"type": "order", "id": null, "qty": 2}
     """
     opening = "{" if event is None else f'{{"type": {_dumps(event)}, '
-    for batch in table.to_batches(max_chunksize=_BATCH):
-        if not batch.num_rows:
-            continue
+    for batch in _batches(table):
         parts: list[Any] = []
         for index, (name, column) in enumerate(zip(table.column_names, batch.columns, strict=True)):
             lead = opening if index == 0 else ", "
             parts += [pa.scalar(f"{lead}{_dumps(name)}: "), _json_field(column)]
         yield _lines([*parts, pa.scalar("}")], "")
+
+
+def _batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows of a table, so few at a time that their text fits into one array."""
+    waiting = table.to_batches(max_chunksize=_BATCH)[::-1]
+    while waiting:
+        batch = waiting.pop()
+        if batch.num_rows > 1 and batch.nbytes > _BATCH_BYTES:
+            half = batch.num_rows // 2
+            waiting += [batch.slice(half), batch.slice(0, half)]
+        elif batch.num_rows:
+            yield batch
 
 
 def _lines(columns: list[Any], separator: str) -> bytes:
@@ -82,11 +109,11 @@ def texts(column: pa.Array) -> pa.Array:
     return _each(column, _dumps)
 
 
-def _csv_field(column: pa.Array) -> pa.Array:
+def _csv_field(column: pa.Array, escape: bool) -> pa.Array:
     kind = column.type
     if _is_simple(kind) and not _is_text(kind):
         return texts(column)
-    return _quoted(texts(column))
+    return _quoted(texts(column), escape and _is_text(kind))
 
 
 def _json_field(column: pa.Array) -> pa.Array:
@@ -104,9 +131,13 @@ def _json_field(column: pa.Array) -> pa.Array:
     return shown.fill_null("null")
 
 
-def _quoted(column: pa.Array) -> pa.Array:
+def _quoted(column: pa.Array, escape: bool = False) -> pa.Array:
     """Texts as fields of CSV: in quotes where they could be misread."""
     column = column.cast(pa.string())
+    if escape:
+        formula = pc.match_substring_regex(column, _FORMULA)
+        marked = pc.binary_join_element_wise("'", column, "")
+        column = pc.if_else(formula, marked, column)
     risky = pc.match_substring_regex(column, '^$|[",\r\n]|^\\s|\\s$')
     if not pc.any(risky).as_py():
         return column

@@ -11,17 +11,14 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from thence.io.filenames import file_names
 from thence.io.files import FORMATS, format_of
-from thence.io.render import csv_text, json_text
+from thence.io.ours import refuse_others
+from thence.io.render import Formulas, csv_text, json_text
 from thence.model.errors import InputError
 
 EXTENSIONS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
 _NAMES = {**{name: name for name in EXTENSIONS}, "json": "jsonl", "ndjson": "jsonl"}
-
-
-def is_folder(path: Path) -> bool:
-    """Whether results under this name go to a directory, with files of each event."""
-    return path.suffix.lower() not in FORMATS or path.is_dir()
 
 
 def refuse_ending(path: Path) -> None:
@@ -46,16 +43,27 @@ is a directory with a file per event.
     )
 
 
-def write_table(table: pa.Table, path: str | Path, format: str | None = None) -> Path:  # noqa: A002
-    """Write one table as ``parquet``, ``csv`` or ``json`` lines, by default as the name says."""
+def write_table(
+    table: pa.Table,
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    formulas: Formulas = "keep",
+) -> Path:
+    """Write one table as ``parquet``, ``csv`` or ``json`` lines, by default as the name says.
+
+    ``formulas`` says what becomes of texts that a spreadsheet would compute: in CSV, ``escape``
+    puts an apostrophe before them.
+    """
     target = Path(path)
     kind = _format_for(target, format)
 
     def fill(file: BinaryIO) -> None:
         if kind == "parquet":
             pq.write_table(table, file)
+        elif kind == "csv":
+            file.writelines(csv_text(table, formulas=formulas))
         else:
-            file.writelines(csv_text(table) if kind == "csv" else json_text(table))
+            file.writelines(json_text(table))
 
     _write(target, fill)
     return target
@@ -65,26 +73,30 @@ def write_results(
     results: Mapping[str, Any],
     path: str | Path,
     format: str | None = None,  # noqa: A002
+    formulas: Formulas = "keep",
 ) -> list[Path]:
     """Write the results of a run; the answer is the files written.
 
     A path that ends with a known extension is one file. It holds one event's results, or, in JSON
     lines, those of several with a field ``type``. A path without an extension, or a directory that
-    is there, gets a file per event.
+    is there, gets a file per event, whatever the event is called. Results of an earlier run are
+    replaced; any other file that is in the way is refused.
     """
     target = Path(path)
     refuse_ending(target)
     if is_folder(target):
-        kind = "parquet" if format is None else _known(format)
-        with _as_input_error(target):
-            target.mkdir(parents=True, exist_ok=True)
-        return [
-            write_table(table, target / f"{event}{EXTENSIONS[kind]}", kind)
-            for event, table in results.items()
-        ]
+        kind = "parquet" if format is None else known_format(format)
+        make_folder(target)
+        names = file_names(results)
+        paths = {event: target / f"{names[event]}{EXTENSIONS[kind]}" for event in results}
+        for path in paths.values():
+            refuse_others(path)
+        return [write_table(results[event], path, kind, formulas) for event, path in paths.items()]
     kind = _format_for(target, format)
+    with _as_input_error(target):
+        refuse_others(target)
     if len(results) == 1:
-        return [write_table(next(iter(results.values())), target, kind)]
+        return [write_table(next(iter(results.values())), target, kind, formulas)]
     if kind != "jsonl":
         raise InputError(
             f"'{target}' is one file, and there are results of {len(results)} events. Give a "
@@ -99,7 +111,20 @@ def write_results(
     return [target]
 
 
-def _known(name: str) -> str:
+def is_folder(path: Path) -> bool:
+    """Whether results that are written to a path are a directory with files of each event."""
+    with _as_input_error(path):
+        return path.suffix.lower() not in FORMATS or path.is_dir()
+
+
+def make_folder(path: Path) -> None:
+    """See to it that a directory is there."""
+    with _as_input_error(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def known_format(name: str) -> str:
+    """A format by one of its names."""
     if name.lower() not in _NAMES:
         raise InputError(f"Unknown format '{name}'. The formats are parquet, csv and json.")
     return _NAMES[name.lower()]
@@ -107,7 +132,7 @@ def _known(name: str) -> str:
 
 def _format_for(path: Path, name: str | None) -> str:
     by_name = format_of(path) if name is None or path.suffix.lower() in FORMATS else None
-    kind = _known(name) if name is not None else by_name
+    kind = known_format(name) if name is not None else by_name
     assert kind is not None
     if by_name is not None and kind != by_name:
         raise InputError(f"'{path}' has the name of another format than {name}.")
@@ -119,7 +144,8 @@ def _write(path: Path, fill: Callable[[BinaryIO], None]) -> None:
     with _as_input_error(path):
         if path.is_dir():
             raise InputError(f"'{path}' is a directory; it cannot be written as a file.")
-        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+        # Named by a token alone: the target's own name may be as long as a name can be.
+        beside = path.with_name(f".thence-{secrets.token_hex(8)}.tmp")
         try:
             with beside.open("xb") as file:
                 fill(file)
@@ -134,3 +160,5 @@ def _as_input_error(path: Path) -> Iterator[None]:
         yield
     except OSError as problem:
         raise InputError(f"'{path}' cannot be written: {problem.strerror or problem}") from problem
+    except ValueError as problem:  # a NUL, or half a character
+        raise InputError(f"{str(path)!r} cannot be written: {problem}") from problem

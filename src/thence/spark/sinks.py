@@ -8,6 +8,7 @@ there once for whoever reads the folder.
 from __future__ import annotations
 
 import re
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +17,23 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from thence.io.render import csv_text, json_text
+from thence.io.ours import are_results, columns_of, holds_results, refuse_others
+from thence.io.render import Formulas, csv_text, json_text
 from thence.io.write import EXTENSIONS
 from thence.model.errors import InputError
 from thence.spark.carry import carried
+from thence.spark.required import Py4JError, PySparkException
 from thence.spark.sources import is_address
 
 ROWS_PER_FILE = 1_000_000
 _LINES = "value string"
 _WRITING = "_writing"
+_PART = re.compile(r"part-\d+\.(parquet|csv|jsonl)")
+_TOKEN = "[0-9a-f]" * 16
+_EXISTS = "PATH_ALREADY_EXISTS"
 
 Columns = Mapping[str, Sequence[str]]
 """The columns that each event has among those of all events."""
@@ -62,12 +68,18 @@ def parse_sink(text: str, option: str = "--sink") -> Sink:
 # -- rows as text
 
 
-def as_lines(frame: DataFrame, kind: str, columns: Columns | None, each: bool = False) -> DataFrame:
+def as_lines(
+    frame: DataFrame,
+    kind: str,
+    columns: Columns | None,
+    each: bool = False,
+    formulas: Formulas = "keep",
+) -> DataFrame:
     """Rows as JSON lines or CSV, in one column ``value``; ``each`` in a row of its own.
 
     With ``columns``, rows have a column ``type``, and JSON gets only what belongs to that event.
     """
-    return frame.mapInArrow(carried(Render(kind, columns, each)), _LINES)
+    return frame.mapInArrow(carried(Render(kind, columns, each, formulas)), _LINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,7 @@ class Render:
     kind: str
     columns: Columns | None
     each: bool
+    formulas: Formulas = "keep"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         begun = False
@@ -85,7 +98,7 @@ class Render:
             if not table.num_rows:
                 continue
             if self.kind == "csv":
-                pieces = csv_text(table, header=not begun)
+                pieces = csv_text(table, not begun, self.formulas)
             else:
                 pieces = _records(table, self.columns)
             begun = True
@@ -106,32 +119,57 @@ def _records(table: pa.Table, columns: Columns | None) -> Iterator[bytes]:
 # -- the results of a batch job
 
 
-def write_parts(frame: DataFrame, folder: Path, event: str, kind: str, rows: int) -> list[Path]:
+def write_parts(
+    frame: DataFrame,
+    folder: Path,
+    name: str,
+    kind: str,
+    rows: int,
+    formulas: Formulas = "keep",
+) -> list[Path]:
     """One event's results as files in a folder, in the order of their start; few results are one
-    file. Files of an earlier run under the same name are replaced."""
+    file. ``name`` is that of the event as a file's. Results of an earlier run under the same name
+    are replaced; another file that is in the way is refused."""
     files = -(-rows // ROWS_PER_FILE) or 1
     spread = frame.repartitionByRange(files, "start") if files > 1 else frame.coalesce(1)
-    temporary = folder / f"{_WRITING}-{event}"
     ending = EXTENSIONS[kind]
+    temporary = folder / f"{_WRITING}-{secrets.token_hex(8)}"
+    old = [path for path in folder.iterdir() if _is_part(path.name, name, ending)]
+    for path in old:
+        refuse_others(path)
     try:
-        _write(spread.sortWithinPartitions("start"), str(temporary.absolute()), kind, None)
+        writer = Writer(kind, None, formulas)
+        writer.write(spread.sortWithinPartitions("start"), str(temporary.absolute()))
         written = _part_files(temporary)
-        for old in folder.glob(f"{event}.*"):
-            if re.fullmatch(rf"{re.escape(event)}(\.\d+)?{re.escape(ending)}", old.name):
-                old.unlink()
+        for path in old:
+            path.unlink(missing_ok=True)
         return [
-            part.replace(folder / (event + (f".{n:05}" if len(written) > 1 else "") + ending))
+            part.replace(folder / (name + (f".{n:05}" if len(written) > 1 else "") + ending))
             for n, part in enumerate(written)
         ]
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _write(frame: DataFrame, folder: str, kind: str, columns: Columns | None) -> None:
-    if kind == "parquet":
-        frame.write.mode("overwrite").parquet(folder)
-    else:
-        as_lines(frame, kind, columns).write.mode("overwrite").text(folder)
+def _is_part(file: str, name: str, ending: str) -> bool:
+    return re.fullmatch(rf"{re.escape(name)}(\.\d+)?{re.escape(ending)}", file) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What Spark writes into folders that are new."""
+
+    kind: str
+    columns: Columns | None
+    formulas: Formulas = "keep"
+
+    def write(self, frame: DataFrame, folder: str, mode: str = "errorifexists") -> None:
+        """Rows as files of a folder that is not there yet, unless ``mode`` says otherwise."""
+        if self.kind == "parquet":
+            frame.write.mode(mode).parquet(folder)
+        else:
+            lines = as_lines(frame, self.kind, self.columns, formulas=self.formulas)
+            lines.write.mode(mode).text(folder)
 
 
 def _part_files(folder: Path) -> list[Path]:
@@ -148,24 +186,31 @@ class Folder:
     path: str
     kind: str
     columns: Columns | None
+    formulas: Formulas = "keep"
 
     def write(self, frame: DataFrame, batch: int) -> None:
         """Write the rows of a batch; instead of those of an earlier attempt, if there was one."""
         name = f"batch={batch:06}"
+        writer = Writer(self.kind, self.columns, self.formulas)
         if is_address(self.path):
-            _write(frame, f"{self.path.rstrip('/')}/{name}", self.kind, self.columns)
+            _write_far(frame, f"{self.path.rstrip('/')}/{name}", writer)
             return
         place = Path(self.path)
-        temporary = place / _WRITING / name
-        _write(frame, str(temporary.absolute()), self.kind, self.columns)
-        _name_parts(temporary, EXTENSIONS[self.kind])
         target = place / name
         if target.exists():
-            shutil.rmtree(target)
-        if _part_files(temporary):
-            temporary.replace(target)
-        else:
-            shutil.rmtree(temporary)
+            _refuse_other_batch(target)
+        for killed in (place / _WRITING).glob(f"{name}-{_TOKEN}"):
+            shutil.rmtree(killed)  # what an attempt left behind that was killed
+        temporary = place / _WRITING / f"{name}-{secrets.token_hex(8)}"
+        try:
+            writer.write(frame, str(temporary.absolute()))
+            _name_parts(temporary, EXTENSIONS[self.kind])
+            if target.exists():
+                shutil.rmtree(target)
+            if _part_files(temporary):
+                temporary.replace(target)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
     def check_unused(self, checkpoint: str) -> None:
         """Refuse a folder with results of a stream that a new checkpoint knows nothing of."""
@@ -176,6 +221,52 @@ class Folder:
                 f"'{self.path}' holds results of an earlier stream, and there is no checkpoint "
                 f"'{checkpoint}' to go on from. Give its --checkpoint, or another folder."
             )
+
+
+def _refuse_other_batch(folder: Path) -> None:
+    """Refuse to replace a folder in which there is anything else than results of a batch."""
+    for path in folder.iterdir() if folder.is_dir() else [folder]:
+        if not (_PART.fullmatch(path.name) and holds_results(path)):
+            raise _other_batch(str(folder), path.name)
+
+
+def _other_batch(folder: str, name: str) -> InputError:
+    return InputError(
+        f"'{folder}' is to be replaced by results of that batch, but holds something else: "
+        f"'{name}'. Move it away, and start the stream again; or give another --sink."
+    )
+
+
+def _write_far(frame: DataFrame, folder: str, writer: Writer) -> None:
+    """Write a batch to a store that Spark reaches; an earlier attempt is replaced."""
+    try:
+        writer.write(frame, folder)
+    except PySparkException as problem:
+        if _EXISTS not in str(problem):
+            raise
+        _refuse_other_far(frame.sparkSession, folder, writer.kind)
+        writer.write(frame, folder, "overwrite")
+
+
+def _refuse_other_far(spark: SparkSession, folder: str, kind: str) -> None:
+    """The same for a folder that only Spark can look into."""
+    listed = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(folder)
+    for (address,) in listed.select("path").collect():
+        name = address.rpartition("/")[2]
+        if not name.startswith("part-"):
+            raise _other_batch(folder, name)
+        if not _far_results(spark, address, kind):
+            raise _other_batch(folder, name)
+
+
+def _far_results(spark: SparkSession, address: str, kind: str) -> bool:
+    if kind == "parquet":
+        try:
+            return are_results(spark.read.parquet(address).columns)
+        except (PySparkException, Py4JError):  # no Parquet at all
+            return False
+    first = spark.read.text(address).first()
+    return first is None or are_results(columns_of(first[0], kind))
 
 
 def _name_parts(folder: Path, ending: str) -> None:
