@@ -5,14 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from time import time_ns
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hosts import MICROSECOND, Results, batch, collect, rows_of, tables
 from notation import Written, parse_events
 
 import thence
+from thence.model.time import LATEST
 
 TYPES = "event a(k int); event b(k int); event c(k int);\n"
 PAIR = TYPES + "pair(k) <- (a(k) seq b(k)) within 5 s;"
@@ -254,22 +258,46 @@ def test_a_longer_delay_than_there_is_time_is_no_trouble() -> None:
     assert seconds(rows_of(session.advance(6 * SECOND))["lonely"]) == [(1, 1.0, 6.0)]
 
 
-@pytest.mark.parametrize("time", [2**63 - 1, 2**63, 10**40])
-def test_advancing_beyond_all_time_ends_it(time: int) -> None:
+@pytest.mark.parametrize("time", [time_ns(), 2**63 - 1, 2**63, 10**40, -(10**40), LATEST + 1])
+def test_a_time_that_no_calendar_shows_is_refused(time: int) -> None:
+    program = thence.compile(LONELY)
+    session = program.session()
+    push(session, LONELY, "a(1) @ 1")
+    with pytest.raises(thence.InputError, match=r"advance: .* is outside the years 1 to 9999"):
+        session.advance(time)
+    with pytest.raises(thence.InputError, match=r"until: .* is outside the years 1 to 9999"):
+        program.run({}, until=time)
+    assert session.horizon == SECOND - 1
+
+
+def test_nanoseconds_are_told_from_microseconds() -> None:
+    with pytest.raises(thence.InputError, match=r"time\.time_ns\(\) gives, divide them by 1000"):
+        thence.compile(LONELY).session().advance(time_ns())
+
+
+def test_the_last_instant_of_all_ends_everything() -> None:
     session = thence.compile(LONELY).session()
     push(session, LONELY, "a(1) @ 1")
-    assert session.advance(time).count("lonely") == 1
+    assert session.advance(LATEST).count("lonely") == 1
     push(session, LONELY, "a(1) @ 2")
     assert session.late_count == 1
-    again = thence.compile(LONELY).session(state=session.save())
-    assert again.horizon == time
+    assert thence.compile(LONELY).session(state=session.save()).horizon == LATEST
 
 
-def test_advancing_to_before_all_time_changes_nothing() -> None:
+def test_a_time_that_is_missing_is_refused() -> None:
+    program = thence.compile(LONELY)
+    with pytest.raises(thence.InputError, match="advance must be a time, and this one is missing"):
+        program.session().advance(pd.NaT)
+    with pytest.raises(thence.InputError, match="until must be a time, and this one is missing"):
+        program.run({}, until=pd.NaT)
+    with pytest.raises(thence.InputError, match="max_delay must be a duration"):
+        program.session(max_delay=pd.NaT)
+
+
+def test_whole_numbers_of_numpy_are_times() -> None:
     session = thence.compile(LONELY).session()
-    push(session, LONELY, "a(1) @ 1")
-    assert session.advance(-(10**40)).count("lonely") == 0
-    assert session.horizon == SECOND - 1
+    session.advance(np.int64(5))
+    assert session.horizon == 5
 
 
 # --- pushes ---------------------------------------------------------------------------------------

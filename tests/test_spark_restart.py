@@ -10,17 +10,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import thence
-from thence.model.errors import StateError
+from thence.engine.state import State
+from thence.model.errors import InputError, StateError
+from thence.model.events import Events
 
 pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 from spark_feed import Folder, Row, event, readable
 
 from thence import spark as ts
-from thence.spark.memory import misfits, refusal
+from thence.spark.memory import misfits, read_state, refusal, write_state
 from thence.spark.restart import check_restart
 from thence.spark.stream import stream_chain, stream_needs
 
@@ -196,6 +200,82 @@ def test_another_number_of_stages_is_refused_in_words(tmp_path: Path) -> None:
     look(tmp_path, PAIR)
     with pytest.raises(StateError, match="it is of a query with one stage; this program needs 2"):
         look(tmp_path, ALARM)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b"[" * 10_000, b'{"version": 1}',
+        b'{"version": 1, "stages": 5}', b'{"version": 1, "stages": [5]}',
+        b'{"version": 1, "stages": [{"shards": 2}]}',
+    ],
+)  # fmt: skip
+def test_a_damaged_note_is_refused_with_its_file(tmp_path: Path, note: bytes) -> None:
+    look(tmp_path, PAIR)
+    (tmp_path / "thence.json").write_bytes(note)
+    with pytest.raises(StateError) as problem:
+        look(tmp_path, PAIR)
+    said = str(problem.value)
+    assert "thence.json' is damaged" in said or "it does not say what it holds" in said
+    (tmp_path / "thence.json").unlink()
+    look(tmp_path, PAIR)
+
+
+def test_a_checkpoint_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "thence.json").mkdir()
+    with pytest.raises(InputError, match=r"cannot be read: '.*thence\.json': Is a directory"):
+        look(tmp_path, PAIR)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=r"cannot be read: '.*file.*': Not a directory"):
+        look(tmp_path / "file", PAIR)
+    with pytest.raises(InputError, match=r"cannot be read: .*: File name too long"):
+        look(tmp_path / ("x" * 300), PAIR)
+
+
+# -- the state of a shard, changed by somebody
+
+
+def shard_state(text: str) -> tuple[Any, Any, bytes]:
+    """A chain, its first hop, and the bytes of a shard's state in it."""
+    program = thence.compile(text)
+    compiled = program._compiled
+    chain = stream_chain(compiled, stream_needs(compiled, False), ("pair",), 2, False, False)
+    hop = chain.hops[0]
+    times = np.array([1, 2])
+    events = Events(times, times, {"k": pa.array([1, 2]), "s": pa.array(["x", "yy"])})
+    return chain, hop, write_state(chain, hop, State(0, 2, {"a": events}))
+
+
+TEXTS = (
+    "event a(k int, s string); event b(k int, s string);\n"
+    "pair(k, s) <- (a(k, s) seq b(k, s)) within 20 s;"
+)
+
+
+def test_the_state_of_a_shard_is_checked_when_it_is_read() -> None:
+    chain, hop, stored = shard_state(TEXTS)
+    assert read_state(chain, hop, (stored,)).rows == 2
+    place = stored.rindex(np.array([0, 1, 3], np.int32).tobytes())
+    for offset in (2**30, -5, 2):
+        broken = bytearray(stored)
+        broken[place + 4 : place + 8] = np.int32(offset).tobytes()
+        if offset == 2:  # another text, but one
+            assert read_state(chain, hop, (bytes(broken),)).rows == 2
+            continue
+        with pytest.raises(StateError, match="the saved state is damaged"):
+            read_state(chain, hop, (bytes(broken),))
+    for cut in (0, 3, 10, len(stored) - 1):
+        with pytest.raises(StateError):
+            read_state(chain, hop, (stored[:cut],))
+
+
+@pytest.mark.parametrize(
+    "change", [(b'"horizon"', b'"horizen"'), (b'"holds"', b'"helds"'), (b'"a"', b'"z"')]
+)
+def test_a_shard_whose_header_says_something_else_is_refused(change: tuple[bytes, bytes]) -> None:
+    chain, hop, stored = shard_state(TEXTS)
+    with pytest.raises(StateError):
+        read_state(chain, hop, (stored.replace(*change),))
 
 
 # -- real queries

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import random
 import struct
+import subprocess
+import sys
 from datetime import timedelta
 from decimal import Decimal
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -288,6 +291,218 @@ def test_tables_that_are_no_tables_are_refused(saved: bytes) -> None:
     refused(sealed(header, payload[: len(payload) // 2]))
     refused(sealed(header | {"tables": [{"part": "none", "event": "a", "bytes": 0}]}, payload))
     refused(sealed(header | {"horizon": "late"}, payload))
+
+
+# --- changed by somebody, with a right checksum ---------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_state_that_was_tampered_with_is_refused_or_gives_an_answer(seed: int) -> None:
+    """Thousands of changes, in a process of its own: no crash, and no error but Thence's."""
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("state_tampering.py"), str(seed), "200"],
+        capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout)
+    assert found["refused"] > 500
+    assert found["answered"] > 20
+
+
+def tables_of(data: bytes) -> dict[tuple[str, str], pa.Table]:
+    """The tables of saved state, by part and event."""
+    header, payload = parts_of(data)
+    found, offset = {}, 0
+    for table in header["tables"]:
+        content = payload[offset : offset + table["bytes"]]
+        found[table["part"], table["event"]] = pa.ipc.open_stream(content).read_all()
+        offset += table["bytes"]
+    return found
+
+
+def with_tables(data: bytes, tables: dict[tuple[str, str], pa.Table], **options: Any) -> bytes:
+    """The same state with other tables, under a right checksum."""
+    header, _ = parts_of(data)
+    listed, payloads = [], []
+    for (part, event), table in tables.items():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema, **options) as writer:
+            writer.write_table(table)
+        payloads.append(sink.getvalue().to_pybytes())
+        listed.append({"part": part, "event": event, "bytes": len(payloads[-1])})
+    return sealed(header | {"tables": listed}, b"".join(payloads))
+
+
+def replaced(table: pa.Table, name: str, values: Any) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, [pa.array(values)])
+
+
+CHANGES: dict[str, tuple[Any, str]] = {
+    "text for a number": (
+        lambda t: replaced(t, "c.id", [str(n) for n in t["c.id"].to_pylist()]),
+        "column 'id' is string, not int64",
+    ),
+    "another width": (
+        lambda t: replaced(t, "c.id", t["c.id"].combine_chunks().cast(pa.int32())),
+        "column of type int32",
+    ),
+    "a dictionary": (
+        lambda t: replaced(t, "c.id", t["c.id"].combine_chunks().dictionary_encode()),
+        "column of type dictionary",
+    ),
+    "a column less": (lambda t: t.drop_columns("c.price"), "column 'price' is missing"),
+    "a column more": (
+        lambda t: t.append_column("c.more", t["c.id"]),
+        "there is a column 'more'",
+    ),
+    "a column twice": (lambda t: t.append_column("c.id", t["c.id"]), "with the columns"),
+    "no start": (lambda t: t.drop_columns("start"), "with the columns"),
+    "a start that is null": (
+        lambda t: replaced(t, "start", [None, *t["start"].to_pylist()[1:]]),
+        "'start' is not a time",
+    ),
+    "a start that is text": (
+        lambda t: replaced(t, "start", [str(n) for n in t["start"].to_pylist()]),
+        "'start' is not a time",
+    ),
+    "an end before its start": (
+        lambda t: replaced(t, "end", [n - 1 for n in t["end"].to_pylist()]),
+        "ends before it starts",
+    ),
+    "a time beyond all time": (
+        lambda t: replaced(t, "end", [2**62] * len(t)),
+        "outside all time",
+    ),
+    "lineage that nobody asked for": (
+        lambda t: t.append_column("c.#lineage", pa.nulls(len(t), pa.string())),
+        "lineage where none was kept",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_contents_are_checked_against_the_program(saved: bytes, name: str) -> None:
+    change, said = CHANGES[name]
+    tables = tables_of(saved)
+    tables["events", "a"] = change(tables["events", "a"])
+    message = refused(with_tables(saved, tables))
+    assert message.startswith("the saved state is damaged: ")
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("part", "event", "said"),
+    [
+        ("events", "c", "events that nothing needs"),
+        ("events", "nobody", "events that the program does not know"),
+        ("emitted", "nobody", "events that the program does not know"),
+        ("waiting", "#r 1", "events that the program does not know"),
+        ("used", "a", "uses none up"),
+        ("used", "r/0|a", "uses none up"),
+        ("spent", "a", "does not say what its tables are"),
+    ],
+)
+def test_tables_that_do_not_belong_there_are_refused(
+    saved: bytes, part: str, event: str, said: str
+) -> None:
+    tables = tables_of(saved)
+    tables[part, event] = tables["events", "a"]
+    assert said in refused(with_tables(saved, tables))
+
+
+def test_the_tables_of_these_tests_are_the_right_ones(saved: bytes) -> None:
+    program = thence.compile(TYPES + WINDOWED["Q2"])
+    assert program.session(state=with_tables(saved, tables_of(saved))).state_rows
+
+
+def test_compressed_tables_are_refused_before_they_are_unpacked(saved: bytes) -> None:
+    """A kilobyte of them could stand for a terabyte."""
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    assert "compressed" in refused(with_tables(saved, tables_of(saved), options=options))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"horizon": 2**63}, "its horizon is"),
+        ({"horizon": 1.5}, "up to which time it goes"),
+        ({"latest": True}, "up to which time it goes"),
+        ({"latest": -(2**63)}, "its latest time is"),
+        ({"extra": []}, "how the session was run"),
+        ({"extra": {"late": {}, "max_delay": "1 s"}}, "how late events may come"),
+        ({"extra": {"late": {}, "max_delay": -1}}, "how late events may come"),
+        ({"extra": {"late": {"a": "x"}, "max_delay": 0}}, "how many events came late"),
+        ({"extra": {"late": {"nobody": 1}, "max_delay": 0}}, "how many events came late"),
+        ({"tables": {}}, "what its tables are"),
+        ({"tables": []}, "longer than its tables"),
+        ({"tables": [{"part": "events", "event": "a", "bytes": 2**60}]}, "shorter than its tables"),
+        ({"tables": [{"part": "events", "event": "a", "bytes": -1}]}, "what its tables are"),
+        ({"tables": [{"part": ["x"], "event": "a", "bytes": 1}]}, "what its tables are"),
+    ],
+)
+def test_every_field_of_the_header_is_checked(saved: bytes, change: Any, said: str) -> None:
+    header, payload = parts_of(saved)
+    assert said in refused(sealed(header | change, payload))
+
+
+@pytest.mark.parametrize("deep", [b"[" * 10_000, b'{"a":' * 10_000, b"[" * 10**6 + b"]" * 10**6])
+def test_a_header_nested_beyond_measure_is_refused(deep: bytes) -> None:
+    assert "its header cannot be read" in refused(sealed(deep))
+
+
+def test_an_event_that_must_be_an_instant_is_one_in_state_too() -> None:
+    """A session relies on that for the bound of its state, and refuses others when they come."""
+    program = thence.compile(TYPES + WINDOWED["Q3"])
+    session = program.session()
+    session.push({"a": [{"id": 1, "price": 1.0, "time": 5 * SECOND}]})
+    tables = tables_of(session.save())
+    tables["events", "a"] = replaced(tables["events", "a"], "start", [SECOND])
+    assert "must be an instant" in refused(with_tables(session.save(), tables), program)
+
+
+def test_rules_of_any_name_keep_apart_what_they_have_used_up() -> None:
+    """The names of rules and events stand side by side in state, with signs between them."""
+    rules = "".join(
+        f"`{name}`(k) <- (x: `a|b`(k) seq y: `b/0`(k)) within 60 s using chronicle;\n"
+        for name in ("r", "r/0|x", "r|a", "r/0", "r%7Ca")
+    )
+    program = thence.compile(f"event `a|b`(k int); event `b/0`(k int);\n{rules}")
+    events = [
+        {"a|b": [{"k": 1, "time": n * SECOND}], "b/0": [{"k": 1, "time": (n + 1) * SECOND}]}
+        for n in range(0, 40, 2)
+    ]
+    whole = {name: [row for e in events for row in e[name]] for name in ("a|b", "b/0")}
+    expected = rows_of(program.run(whole))
+    found: dict[str, set[Any]] = {}
+    state = program.session("5 s").save()
+    for batch in events:
+        session = program.session("5 s", state=state)
+        for name, rows in rows_of(session.push(batch)).items():
+            found[name] = found.get(name, set()) | rows
+        state = session.save()
+    for name, rows in rows_of(session.finish()).items():
+        found[name] |= rows
+    assert found == expected
+    assert all(found.values())
+
+
+def test_lineage_in_state_is_checked(saved: bytes) -> None:
+    program = thence.compile(TYPES + WINDOWED["rules over rules"])
+    session = program.session(lineage=True)
+    session.push(
+        {"a": [{"id": 1, "price": 1.0, "time": 1}], "b": [{"id": 1, "price": 1.0, "time": 2}]}
+    )
+    data = session.save()
+    tables = tables_of(data)
+    column = tables["events", "q"]["c.#lineage"]
+    for base in (
+        "", "[]", "null", '["a", 1, 2, []]', '["a", "1", 2, {}]', '["a", 1, null, {}]',
+        "[" * 10_000, '["a", 1, 2, {"x": "\\ud800"}]', f'["a", {2**70}, 2, {{}}]',
+    ):  # fmt: skip
+        lists = pa.array([[{"label": "", "base": base}]] * len(column), column.type)
+        tables["events", "q"] = replaced(tables["events", "q"], "c.#lineage", lists)
+        message = refused(with_tables(data, tables), program, lineage=True)
+        assert "its lineage is not lineage" in message
 
 
 # --- many pushes ----------------------------------------------------------------------------------

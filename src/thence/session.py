@@ -9,12 +9,13 @@ import numpy as np
 
 from thence.engine.needs import bounded
 from thence.engine.rows import concat, select, take
-from thence.engine.state import NEVER, State, fingerprint, restore, save
+from thence.engine.saved import check_state, shape_of
+from thence.engine.state import NEVER, State, damaged, fingerprint, restore, save
 from thence.engine.step import Options, step
-from thence.model.errors import InputError
+from thence.model.errors import InputError, StateError
 from thence.model.events import Events
 from thence.model.instants import instant, length
-from thence.model.time import format_duration
+from thence.model.time import LONGEST, format_duration
 from thence.results import Results, as_table
 
 if TYPE_CHECKING:
@@ -49,15 +50,36 @@ class Session:
         self._late_counts: dict[str, int] = {}
         if state is not None:
             self._state, extra = restore(state, self._fingerprint)
-            self._late_counts = dict(extra["late"])
+            self._check(self._state)
+            self._late_counts = self._counts_in(extra)
             if max_delay is None:
-                self._delay = extra["max_delay"]
+                self._delay = _delay_in(extra)
 
     @property
     def _fingerprint(self) -> str:
         """What saved state rests on: the program, what is kept of it, and for how long."""
         instants = ",".join(sorted(self._needs.instants))
         return fingerprint(f"{self._program.source.text}\n{self._options.lineage}\n{instants}")
+
+    def _check(self, state: State) -> None:
+        """Refuse state that this session could not have saved."""
+        needs = self._needs
+        shape = shape_of(
+            self._compiled.whole, needs.retention, self._options.lineage, needs.instants
+        )
+        try:
+            check_state(state, shape)
+        except StateError as problem:
+            raise damaged(problem) from None
+
+    def _counts_in(self, extra: Mapping[str, Any]) -> dict[str, int]:
+        counts = extra.get("late")
+        known = {schema.name for schema in self._program.events}
+        if not isinstance(counts, dict) or not counts.keys() <= known:
+            raise damaged("it does not say how many events came late")
+        if not all(type(count) is int and count >= 0 for count in counts.values()):
+            raise damaged("it does not say how many events came late")
+        return counts
 
     def push(self, events: Any) -> Results:
         """Take new events; give the results that became certain.
@@ -154,6 +176,13 @@ class Session:
         Late events that were not taken are not part of it; their counts are.
         """
         return save(self._state, self._fingerprint, self._extra)
+
+
+def _delay_in(extra: Mapping[str, Any]) -> int:
+    delay = extra.get("max_delay")
+    if type(delay) is not int or not 0 <= delay <= LONGEST:
+        raise damaged("it does not say how late events may come")
+    return delay
 
 
 def _refuse_intervals(name: str, events: Events) -> None:

@@ -20,6 +20,15 @@ from thence.model.schema import Attribute, EventSchema
 from thence.model.types import TIMESTAMP, Type
 
 
+def escaped(event: str) -> str:
+    """The name of an event without the signs that stand between the parts of names in state.
+
+    >>> escaped("r"), escaped("a|b/c")
+    ('r', 'a%7Cb%2Fc')
+    """
+    return event.replace("%", "%25").replace("/", "%2F").replace("|", "%7C")
+
+
 @dataclass(frozen=True, slots=True)
 class Stage:
     """Derived events that are computed together; several, or one, if they are recursive."""
@@ -34,8 +43,10 @@ class Stage:
         return len(self.rules[number]) == 1 and self.rules[number][0].stride is not None
 
     def rule_name(self, number: int) -> str:
-        """What a rule is called in state."""
-        return f"{self.rules[number][0].conjunct.event}/{number}"
+        """What a rule is called in state; whatever its event is called, neither ``/`` nor ``|``
+        comes before the number."""
+        event = self.rules[number][0].conjunct.event
+        return f"{escaped(event)}/{number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """What a running program remembers between steps: events it may still need, and nothing else.
 
 State is Arrow tables. It can be saved to bytes and restored on another machine: a JSON header with
-a format version and the program's fingerprint, then one Arrow IPC stream per table.
+a format version and the program's fingerprint, then one Arrow IPC stream per table. Bytes that are
+read may come from anywhere: whatever is wrong with them is a StateError.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thence.engine.arrow_bytes import events_bytes, read_events_bytes
 from thence.engine.lineage import COLUMN
 from thence.engine.rows import LINEAGE
 from thence.model.errors import StateError
@@ -27,6 +29,8 @@ VERSION = 1
 _MAGIC = b"THENCE-STATE\n"
 PARTS = ("events", "emitted", "waiting", "used")
 """The tables of state, as its fields are called."""
+
+Bytes = bytes | memoryview
 
 NEVER = -(2**62)
 """A horizon before all time: nothing has been seen."""
@@ -79,34 +83,39 @@ def save(state: State, program: str, extra: Mapping[str, Any]) -> bytes:
 
 
 def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
-    """State from bytes, checked to be whole and to belong to the program."""
+    """State from bytes, checked to be whole and to belong to the program.
+
+    The checksum tells damage, not intent. What is in the state is checked as well, as far as that
+    can be without the program; :func:`thence.engine.saved.check_state` does the rest.
+    """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise StateError(f"saved state must be bytes, not {type(data).__name__}")
     data = bytes(data)
     if not data.startswith(_MAGIC) or len(data) < len(_MAGIC) + 36:
         raise StateError("this is not saved state of a Thence session")
-    body, digest = data[len(_MAGIC) : -32], data[-32:]
+    body, digest = memoryview(data)[len(_MAGIC) : -32], data[-32:]
     if hashlib.sha256(body).digest() != digest:
         raise StateError("the saved state is damaged or cut short: it fails its checksum")
-    try:
-        return _checked(body, program)
-    except (KeyError, TypeError, ValueError, OSError, struct.error, pa.ArrowException) as problem:
-        raise StateError(f"the saved state is damaged: {problem!r}") from None
-
-
-def _checked(body: bytes, program: str) -> tuple[State, dict[str, Any]]:
     header = read_header(body)
-    if header["version"] != VERSION:
+    if header.get("version") != VERSION:
         raise StateError(
-            f"the saved state has format version {header['version']}; this version of Thence "
+            f"the saved state has format version {header.get('version')}; this version of Thence "
             f"reads version {VERSION}"
         )
-    if header["program"] != program:
+    if header.get("program") != program:
         raise StateError(
             "the saved state belongs to another program, or to a session with another lineage or "
             "allow_unbounded: restore it as it was saved, or begin a new session"
         )
-    return decode(body), dict(header["extra"])
+    extra = header.get("extra")
+    if not isinstance(extra, dict):
+        raise damaged("it does not say how the session was run")
+    return decode(body, header), extra
+
+
+def damaged(why: object) -> StateError:
+    """The error that state is not what it should be."""
+    return StateError(f"the saved state is damaged: {why}")
 
 
 def encode(state: State, header: Mapping[str, Any]) -> bytes:
@@ -115,7 +124,7 @@ def encode(state: State, header: Mapping[str, Any]) -> bytes:
     payloads = []
     for part in PARTS:
         for name, events in getattr(state, part).items():
-            data = _table_bytes(events)
+            data = events_bytes(events)
             tables.append({"part": part, "event": name, "bytes": len(data)})
             payloads.append(data)
     times = {"horizon": state.horizon, "latest": state.latest}
@@ -123,48 +132,59 @@ def encode(state: State, header: Mapping[str, Any]) -> bytes:
     return b"".join([struct.pack(">I", len(text)), text, *payloads])
 
 
-def read_header(body: bytes) -> dict[str, Any]:
-    """The header of encoded state."""
-    (length,) = struct.unpack(">I", body[:4])
-    header: dict[str, Any] = json.loads(body[4 : 4 + length])
+def read_header(body: Bytes) -> dict[str, Any]:
+    """The header of encoded state; a StateError where there is none."""
+    try:
+        (length,) = struct.unpack(">I", body[:4])
+        if length > len(body) - 4:
+            raise damaged("it is shorter than its header")
+        header = json.loads(bytes(body[4 : 4 + length]))
+    except (ValueError, struct.error, RecursionError) as problem:
+        raise damaged(f"its header cannot be read ({type(problem).__name__})") from None
+    if not isinstance(header, dict):
+        raise damaged("its header is none")
     return header
 
 
-def decode(body: bytes) -> State:
-    """Encoded state, without a copy of its tables."""
-    header = read_header(body)
-    (length,) = struct.unpack(">I", body[:4])
+def decode(body: Bytes, header: Mapping[str, Any] | None = None) -> State:
+    """Encoded state, without a copy of its tables; a StateError where it is none."""
+    try:
+        return _decoded(body, read_header(body) if header is None else header)
+    except (StateError, pa.ArrowException, OSError, ValueError, struct.error) as problem:
+        if isinstance(problem, StateError) and str(problem).startswith("the saved state"):
+            raise
+        raise damaged(problem) from None
+
+
+def _decoded(body: Bytes, header: Mapping[str, Any]) -> State:
+    whole = memoryview(body)
+    (length,) = struct.unpack(">I", whole[:4])
     parts: dict[str, dict[str, Events]] = {part: {} for part in PARTS}
     offset = 4 + length
-    whole = memoryview(body)
-    for table in header["tables"]:
-        chunk = whole[offset : offset + table["bytes"]]
-        offset += table["bytes"]
-        parts[table["part"]][table["event"]] = _from_bytes(chunk)
-    return State(int(header["horizon"]), int(header["latest"]), **parts)
+    tables = header.get("tables")
+    for table in tables if isinstance(tables, list) else [None]:
+        part, event, size = _described(table)
+        if event in parts[part]:
+            raise StateError(f"it holds '{event}' twice")
+        if size > len(whole) - offset:
+            raise StateError("it is shorter than its tables")
+        parts[part][event] = read_events_bytes(whole[offset : offset + size])
+        offset += size
+    if offset != len(whole):
+        raise StateError("it is longer than its tables")
+    times = [header.get("horizon"), header.get("latest")]
+    if not all(type(time) is int for time in times):
+        raise StateError("it does not say up to which time it goes")
+    return State(*times, **parts)
 
 
-def _table_bytes(events: Events) -> Any:
-    columns = {"start": pa.array(events.start), "end": pa.array(events.end)}
-    columns |= {f"c.{name}": column for name, column in events.columns.items()}
-    table = pa.table(columns)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return memoryview(sink.getvalue())
-
-
-def _from_bytes(data: memoryview) -> Events:
-    table = pa.ipc.open_stream(pa.py_buffer(data)).read_all()
-    start = table.column("start").to_numpy()
-    end = table.column("end").to_numpy()
-    if np.array_equal(start, end):
-        end = start
-    columns = {}
-    for name in table.column_names[2:]:
-        chunks = table.column(name)
-        columns[name[2:]] = chunks.combine_chunks() if chunks.num_chunks != 1 else chunks.chunk(0)
-    return Events(start, end, columns)
+def _described(table: Any) -> tuple[str, str, int]:
+    """What the header says of a table: its part, its event, its size in bytes."""
+    if isinstance(table, dict):
+        part, event, size = (table.get(key) for key in ("part", "event", "bytes"))
+        if part in PARTS and isinstance(event, str) and type(size) is int and size >= 0:
+            return part, event, size
+    raise StateError("it does not say what its tables are")
 
 
 @lru_cache(maxsize=1 << 12)

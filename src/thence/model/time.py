@@ -20,6 +20,9 @@ WEEK = 7 * DAY
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
 """The years 1 to 9999, which is what a Python datetime and every file format can show."""
 
+LONGEST = LATEST - EARLIEST
+"""The longest time between two events."""
+
 _SPELLINGS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (MICROSECOND, ("us", "µs", "μs", "microsecond", "microseconds")),
     (MILLISECOND, ("ms", "millisecond", "milliseconds")),

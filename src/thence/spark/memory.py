@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 from thence.engine.rows import select
-from thence.engine.state import State, decode, encode, read_header
+from thence.engine.saved import Shape, check_state, shape_of
+from thence.engine.state import State, damaged, decode, encode, read_header
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import is_inner
 from thence.model.errors import StateError
@@ -31,8 +33,9 @@ def write_state(chain: Chain, hop: Hop, state: State) -> bytes:
     return encode(state, {"version": VERSION, "holds": chain.holds[hop.number]})
 
 
-def read_state(chain: Chain, hop: Hop, stored: Any) -> State:
-    """The state of a shard, empty at the beginning."""
+def read_state(chain: Chain, hop: Hop, stored: Any, shape: Shape | None = None) -> State:
+    """The state of a shard, empty at the beginning. ``shape`` is what :func:`state_shape` gives,
+    where it is known already."""
     if stored is None:
         return State()
     body = bytes(stored[0])
@@ -43,14 +46,23 @@ def read_state(chain: Chain, hop: Hop, stored: Any) -> State:
             f"Thence reads version {VERSION}: go on with the version that wrote it, or begin with "
             "a new checkpoint"
         )
-    state = decode(body)
-    holds, needs = header["holds"], chain.holds[hop.number]
-    if holds == needs:
-        return state
-    problems = misfits(holds, needs)
-    if problems:
-        raise StateError(refusal(problems))
-    return _converted(state, hop, needs)
+    state = decode(body, header)
+    holds, needs = header.get("holds"), chain.holds[hop.number]
+    if holds != needs:
+        problems = checked_misfits(holds, needs)
+        if problems:
+            raise StateError(refusal(problems))
+        state = _converted(state, hop, needs)
+    try:
+        check_state(state, state_shape(chain, hop) if shape is None else shape)
+    except StateError as problem:
+        raise damaged(problem) from None
+    return state
+
+
+def state_shape(chain: Chain, hop: Hop) -> Shape:
+    """What the state of a shard of a hop looks like."""
+    return shape_of(hop.part, hop.retention, chain.lineage)
 
 
 def refusal(problems: list[str]) -> str:
@@ -90,6 +102,18 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
     }
 
 
+def checked_misfits(holds: Any, needs: Mapping[str, Any]) -> list[str]:
+    """The same for what may not be a description at all.
+
+    >>> checked_misfits({"shards": []}, {"shards": 4, "spread": "key"})
+    ['it does not say what it holds']
+    """
+    try:
+        return misfits(holds, needs)
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
+        return ["it does not say what it holds"]
+
+
 def misfits(holds: Mapping[str, Any], needs: Mapping[str, Any]) -> list[str]:
     """Why state that holds one thing cannot serve a program that needs another; nothing if it can.
 
@@ -109,7 +133,7 @@ def misfits(holds: Mapping[str, Any], needs: Mapping[str, Any]) -> list[str]:
         found.append(f"it is spread by {holds['spread']}, not by {needs['spread']}")
     for rule, need in needs.get("uses", {}).items():
         if holds.get("uses", {}).get(rule) != need:
-            event = rule.partition("/")[0]
+            event = unquote(rule.partition("/")[0])
             found.append(f"it does not say which events the changed rule for '{event}' has used up")
     for event, need in needs["events"].items():
         held = holds["events"].get(event)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thence.engine.rows import select, take
+from thence.engine.saved import Shape
 from thence.engine.state import NEVER, State
 from thence.engine.step import Options, distinct_step, step
 from thence.model.errors import StateError
@@ -14,7 +15,7 @@ from thence.model.events import Events
 from thence.spark.blocks import LATE, MEASURE, Block, encode, events_in
 from thence.spark.chain import Chain, Hop
 from thence.spark.facts import NO_FACTS, Facts
-from thence.spark.memory import read_state, refusal, write_state
+from thence.spark.memory import read_state, refusal, state_shape, write_state
 from thence.spark.route import forwarded, sent, ticks
 
 
@@ -45,6 +46,8 @@ class ShardWork:
     content: Any = field(default=None, repr=False)
     seen: dict[int, int] = field(default_factory=dict)
     """The watermark up to which each shard has been worked on in this task."""
+    shape: Shape | None = field(default=None, repr=False)
+    """What the state of a shard looks like, once it has been asked for."""
 
     def begin(self, handle: Any, content: Any) -> None:
         """Take what Spark gives: timers, and the shard's own value in the state store."""
@@ -84,7 +87,9 @@ class ShardWork:
         if place not in hop.places or (stored is None and watermark > 0):
             raise StateError(refusal([f"it is not spread over {len(hop.places)} shards"]))
         shard = hop.places.index(place)
-        state = read_state(chain, hop, stored)
+        if self.shape is None:
+            self.shape = state_shape(chain, hop)
+        state = read_state(chain, hop, stored, self.shape)
         events, late = _in_time(hop, events, state.horizon)
         after, results = self._stepped(state, events, horizon_of(watermark))
         written = write_state(chain, hop, after)

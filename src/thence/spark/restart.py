@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from thence.model.errors import StateError
+from thence.model.errors import InputError, StateError
 from thence.program import Program
-from thence.spark.memory import VERSION, misfits, refusal
+from thence.spark.memory import VERSION, checked_misfits, refusal
 from thence.spark.shards import stream_partitions
 from thence.spark.stream import stream_chain, stream_needs
 
@@ -48,21 +48,52 @@ def check_restart(
     )
     folder = Path(checkpoint)
     note = folder / NOTE
-    if note.exists():
-        problems = _problems(json.loads(note.read_text(encoding="utf-8")), chain.holds)
+    noted = _noted(note)
+    if noted is not None:
+        problems = _problems(noted, chain.holds)
         if problems:
             raise StateError(refusal(problems))
-    folder.mkdir(parents=True, exist_ok=True)
     written = json.dumps({"version": VERSION, "stages": chain.holds}, indent=2)
     fresh = note.with_suffix(".new")
-    fresh.write_text(written + "\n", encoding="utf-8")
-    fresh.replace(note)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        fresh.write_text(written + "\n", encoding="utf-8")
+        fresh.replace(note)
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise InputError(f"the checkpoint '{folder}' cannot be written: {why}") from None
+
+
+def _noted(note: Path) -> dict[str, Any] | None:
+    """What is noted in a checkpoint; None where nothing is."""
+    try:
+        noted = json.loads(note.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        why = problem.strerror or problem
+        raise InputError(f"the checkpoint cannot be read: '{note}': {why}") from None
+    except (ValueError, RecursionError) as problem:
+        raise _unreadable(note, str(problem)) from None
+    if not isinstance(noted, dict) or "version" not in noted:
+        raise _unreadable(note, "it does not say what the checkpoint holds")
+    return noted
+
+
+def _unreadable(note: Path, why: str) -> StateError:
+    return StateError(
+        f"'{note}' is damaged: {why}. It notes what the checkpoint holds. If the program is "
+        "the one that made the checkpoint, remove that file: each shard checks its own state. Else "
+        "begin with a new checkpoint."
+    )
 
 
 def _problems(noted: dict[str, Any], needs: Sequence[Any]) -> list[str]:
     if noted.get("version") != VERSION:
         return [f"it has format version {noted.get('version')}, not {VERSION}"]
-    stages = noted["stages"]
+    stages = noted.get("stages")
+    if not isinstance(stages, list):
+        return ["it does not say what it holds"]
     if len(stages) != len(needs):
         return [
             f"it is of a query with {_counted(len(stages))}; this program needs "
@@ -71,7 +102,7 @@ def _problems(noted: dict[str, Any], needs: Sequence[Any]) -> list[str]:
     found = []
     for number, (holds, now) in enumerate(zip(stages, needs, strict=True), 1):
         place = f" (stage {number})" if len(needs) > 1 else ""
-        found += [f"{problem}{place}" for problem in misfits(holds, now)]
+        found += [f"{problem}{place}" for problem in checked_misfits(holds, now)]
     return found
 
 
