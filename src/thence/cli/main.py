@@ -2,7 +2,7 @@
 
 Exit codes: 0 done; 1 the program has errors, or a demo found something else than was planted; 2 the
 command or the input does not fit; 3 a value could not be computed; 4 something was found and
-``--fail-if-found`` was given; 130 interrupted.
+``--fail-if-found`` was given; 130 interrupted; 143 ended by SIGTERM.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from thence.cli.common import File, load_program, one_of
 from thence.cli.demo import demo
 from thence.cli.exits import PROGRAM, told
 from thence.cli.run import run
+from thence.cli.signals import ends_at_once
 from thence.cli.stream import stream
 from thence.cli.trace import trace
 
@@ -43,7 +44,8 @@ class Report(StrEnum):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; ends the process with an exit code."""
-    app(args=spread(sys.argv[1:] if arguments is None else arguments), prog_name="thence")
+    with ends_at_once():
+        app(args=spread(sys.argv[1:] if arguments is None else arguments), prog_name="thence")
 
 
 def _show_version(wanted: bool) -> None:

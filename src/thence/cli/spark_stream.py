@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
 import signal
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,8 +15,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thence.cli.show import send, show_results
+from thence.cli.signals import patient
 from thence.cli.spark_run import doing, explained_as_files
 from thence.io.render import Formulas, json_text
+from thence.io.temporary import temporary_folder
 from thence.io.write import make_folder
 from thence.model.errors import InputError
 from thence.program import Program
@@ -132,9 +131,7 @@ def _checkpoint(asked: Asked, sink: Sink) -> str:
         if is_address(sink.where):
             return sink.where.rstrip("/") + ".checkpoint"
         return str(Path(sink.where).absolute()) + ".checkpoint"
-    folder = tempfile.mkdtemp(prefix="thence-checkpoint-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return str(temporary_folder("thence-checkpoint-"))
 
 
 def _restart(asked: Asked, sink: Sink, checkpoint: str) -> str:
@@ -278,7 +275,8 @@ def interruptible() -> Iterator[threading.Event]:
         return
     before = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield interrupted
+        with patient():
+            yield interrupted
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -15,6 +15,7 @@ from thence.io.filenames import file_names
 from thence.io.files import FORMATS, format_of
 from thence.io.ours import refuse_others
 from thence.io.render import Formulas, csv_text, json_text
+from thence.io.temporary import temporary
 from thence.model.errors import InputError
 
 EXTENSIONS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
@@ -145,13 +146,10 @@ def _write(path: Path, fill: Callable[[BinaryIO], None]) -> None:
         if path.is_dir():
             raise InputError(f"'{path}' is a directory; it cannot be written as a file.")
         # Named by a token alone: the target's own name may be as long as a name can be.
-        beside = path.with_name(f".thence-{secrets.token_hex(8)}.tmp")
-        try:
+        with temporary(path.with_name(f".thence-{secrets.token_hex(8)}.tmp")) as beside:
             with beside.open("xb") as file:
                 fill(file)
             beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
 
 
 @contextmanager

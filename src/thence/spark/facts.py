@@ -7,10 +7,7 @@ each executor once.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
-import shutil
-import tempfile
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ from thence.engine.rows import select
 from thence.engine.state import State, decode, encode
 from thence.io.facts import read_tables
 from thence.io.ingest import misplaced
+from thence.io.temporary import temporary_folder
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.spark.parts import needed_stages
@@ -116,9 +114,7 @@ def shipped(tables: Mapping[str, Events], names: Iterable[str], spark: Any) -> F
 @lru_cache(maxsize=1)
 def _folder() -> Path:
     """Where this process keeps files for executors to fetch, as long as it lives."""
-    made = Path(tempfile.mkdtemp(prefix="thence-tables-"))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
+    return temporary_folder("thence-tables-")
 
 
 @lru_cache(maxsize=_KEPT)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from thence.io.temporary import keep, temporary_folder
 from thence.model.errors import InputError
 from thence.spark.required import PySparkException, SparkConf, SparkContext, launch_gateway
 
@@ -23,7 +21,6 @@ class _Log:
     """Where the Java process of this Python process writes; there is at most one."""
 
     path: Path | None = None
-    keep = False
 
 
 def log_file() -> Path | None:
@@ -32,7 +29,8 @@ def log_file() -> Path | None:
     None while there is no such process, or when its standard error was left alone. The file is
     removed when this process ends, unless somebody has asked for it here.
     """
-    _Log.keep = _Log.path is not None
+    if _Log.path is not None:
+        keep(_Log.path.parent)
     return _Log.path
 
 
@@ -62,14 +60,7 @@ def _launch(settings: SparkConf, popen_kwargs: dict[str, Any]) -> Any:
 
 
 def _new_log() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="thence-spark-"))
-    atexit.register(_remove_log, folder)
-    return folder / "spark.log"
-
-
-def _remove_log(folder: Path) -> None:
-    if not _Log.keep:
-        shutil.rmtree(folder, ignore_errors=True)
+    return temporary_folder("thence-spark-") / "spark.log"
 
 
 def _why_not(problem: Exception) -> str:

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from thence.io.ours import are_results, columns_of, holds_results, refuse_others
 from thence.io.render import Formulas, csv_text, json_text
+from thence.io.temporary import temporary
 from thence.io.write import EXTENSIONS
 from thence.model.errors import InputError
 from thence.spark.carry import carried
@@ -133,22 +134,19 @@ def write_parts(
     files = -(-rows // ROWS_PER_FILE) or 1
     spread = frame.repartitionByRange(files, "start") if files > 1 else frame.coalesce(1)
     ending = EXTENSIONS[kind]
-    temporary = folder / f"{_WRITING}-{secrets.token_hex(8)}"
     old = [path for path in folder.iterdir() if _is_part(path.name, name, ending)]
     for path in old:
         refuse_others(path)
-    try:
+    with temporary(folder / f"{_WRITING}-{secrets.token_hex(8)}") as place:
         writer = Writer(kind, None, formulas)
-        writer.write(spread.sortWithinPartitions("start"), str(temporary.absolute()))
-        written = _part_files(temporary)
+        writer.write(spread.sortWithinPartitions("start"), str(place.absolute()))
+        written = _part_files(place)
         for path in old:
             path.unlink(missing_ok=True)
         return [
             part.replace(folder / (name + (f".{n:05}" if len(written) > 1 else "") + ending))
             for n, part in enumerate(written)
         ]
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _is_part(file: str, name: str, ending: str) -> bool:
@@ -201,16 +199,13 @@ class Folder:
             _refuse_other_batch(target)
         for killed in (place / _WRITING).glob(f"{name}-{_TOKEN}"):
             shutil.rmtree(killed)  # what an attempt left behind that was killed
-        temporary = place / _WRITING / f"{name}-{secrets.token_hex(8)}"
-        try:
-            writer.write(frame, str(temporary.absolute()))
-            _name_parts(temporary, EXTENSIONS[self.kind])
+        with temporary(place / _WRITING / f"{name}-{secrets.token_hex(8)}") as fresh:
+            writer.write(frame, str(fresh.absolute()))
+            _name_parts(fresh, EXTENSIONS[self.kind])
             if target.exists():
                 shutil.rmtree(target)
-            if _part_files(temporary):
-                temporary.replace(target)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+            if _part_files(fresh):
+                fresh.replace(target)
 
     def check_unused(self, checkpoint: str) -> None:
         """Refuse a folder with results of a stream that a new checkpoint knows nothing of."""
