@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -176,6 +176,8 @@ class Program:
     def _emitted(self, emit: Any) -> tuple[str, ...]:
         if emit is None:
             return self._compiled.public
+        if not isinstance(emit, Iterable):
+            raise InputError(f"emit must be the name of an event, or several names, not {emit!r}")
         names = (emit,) if isinstance(emit, str) else tuple(emit)
         for name in names:
             if name not in self._compiled.public:
@@ -282,6 +284,8 @@ def load(path: str | Path) -> Program:
         raise InputError(f"'{path}' is not a UTF-8 text file: {error.reason}") from None
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
+    except ValueError as error:  # a NUL, or half a character
+        raise InputError(f"cannot read '{path}': {error}") from None
     return compile(text, str(path))
 
 

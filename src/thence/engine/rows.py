@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pyarrow as pa
 
 from thence.engine.arrays import Index, Mask
 from thence.engine.keys import combine, identity_codes
+from thence.model import text
+from thence.model.errors import EvaluationError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 
@@ -49,8 +52,42 @@ def concat(parts: Sequence[Events]) -> Events:
     points = all(is_points(part) for part in filled)
     end = start if points else np.concatenate([part.end for part in filled])
     names = [n for n in filled[0].columns if all(n in part.columns for part in filled)]
-    columns = {n: pa.concat_arrays([part.columns[n] for part in filled]) for n in names}
+    columns = {n: joined([part.columns[n] for part in filled], n) for n in names}
     return Events(start, end, columns)
+
+
+def joined(parts: Sequence[Any], name: str) -> Any:
+    """Arrays one after another as one, if Arrow has room for it."""
+    if _has_texts(parts[0].type) and sum(part.nbytes for part in parts) > text.MOST_TEXT:
+        raise EvaluationError(too_much_text(f"the column '{name}'"))
+    return pa.concat_arrays(parts)
+
+
+def _has_texts(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_list(kind))
+
+
+def too_much_text(what: str) -> str:
+    """The message that texts do not fit into an array."""
+    return (
+        f"{what} would hold more than 2 GiB of text, which is as much as Arrow holds in one array: "
+        "give fewer events at a time, or leave long texts out of what rules read and derive"
+    )
+
+
+@contextmanager
+def texts_fit() -> Iterator[None]:
+    """Turn Arrow's complaint about too much text, wherever it comes up, into an error of ours."""
+    try:
+        yield
+    except (pa.ArrowCapacityError, pa.ArrowInvalid) as problem:
+        if not any(sign in str(problem) for sign in _OVERFLOW):
+            raise
+        raise EvaluationError(too_much_text("a column")) from problem
+
+
+_OVERFLOW = ("cannot contain more than", "offset overflow", "overflow while")
+"""What Arrow says where texts do not fit into an array."""
 
 
 def select(events: Events, names: Iterable[str]) -> Events:

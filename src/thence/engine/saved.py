@@ -36,6 +36,9 @@ class Shape:
 
     schemas: Mapping[str, EventSchema]
     base: frozenset[str]
+    """Events that no rule derives."""
+    inputs: frozenset[str]
+    """Events that come from outside the part; of these only what is read is kept."""
     reads: Mapping[str, frozenset[str]]
     """The columns of each event that some rule reads."""
     kept: frozenset[str]
@@ -57,6 +60,7 @@ def shape_of(
     return Shape(
         {name: schema for name, schema in part.schemas.items() if not schema.table},
         part.base,
+        frozenset(part.inputs),
         part.columns,
         frozenset(retention),
         frozenset(part.consuming),
@@ -89,7 +93,7 @@ def _check_table(part: str, name: str, events: Events, shape: Shape) -> None:
         raise StateError("it holds events that the program does not know")
     if part in ("events", "used") and event not in shape.kept:
         raise StateError("it holds events that nothing needs")
-    whole = part != "events" or shape.lineage or event not in shape.base
+    whole = part != "events" or shape.lineage or event not in shape.inputs
     required = set(schema.names) if whole else shape.reads.get(event, frozenset())
     derived = event not in shape.base
     _check_columns(events, schema, required, shape.lineage and derived and part != "used")

@@ -12,7 +12,7 @@ from thence.engine.growing import Growing, Old
 from thence.engine.lineage import merged, with_more_lineage
 from thence.engine.policy import Used
 from thence.engine.program import Part, Stage
-from thence.engine.rows import concat, distinct, take
+from thence.engine.rows import concat, distinct, take, texts_fit
 from thence.engine.state import State, empty_events
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Retention
@@ -32,6 +32,7 @@ class Options:
     """The rows of the static tables. They are there in every step, and are no part of the state."""
 
 
+@texts_fit()
 def step(
     part: Part,
     state: State,

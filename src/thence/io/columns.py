@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.io.values import EXACT_FLOAT, to_instant, to_value
+from thence.model import text as text_sizes
 from thence.model.errors import InputError
 from thence.model.events import Times
 from thence.model.time import EARLIEST, LATEST
@@ -66,6 +67,7 @@ def as_array(column: Any, declared: Type, name: str, place: Place, text: bool) -
     """The column as one contiguous Arrow array of ``declared.arrow``."""
     if not isinstance(column, list):
         array = contiguous(column)
+        _check_size(array, declared, name, place)
         if array.type == declared.arrow:
             return _within_range(array, declared, name, place)
         cast = _cast(array, declared, text)
@@ -78,7 +80,26 @@ def as_array(column: Any, declared: Type, name: str, place: Place, text: bool) -
             values.append(to_value(value, declared, text))
         except ValueError as problem:
             raise place.error(name, position, value, _advice(problem, name)) from None
-    return pa.array(values, declared.arrow)
+    array = pa.array(values, declared.arrow)
+    if isinstance(array, pa.ChunkedArray):  # what Arrow makes of texts that do not fit into one
+        raise too_much_text(name, place)
+    _check_size(array, declared, name, place)
+    return array
+
+
+def _check_size(array: pa.Array, declared: Type, name: str, place: Place) -> None:
+    """Refuse texts that do not fit into one array."""
+    if declared.kind in ("string", "list") and array.nbytes > text_sizes.MOST_TEXT:
+        raise too_much_text(name, place)
+
+
+def too_much_text(name: str, place: Place) -> InputError:
+    """The error that a column has more text than an array holds."""
+    return InputError(
+        f"{place.source}: {place.what}, column '{name}' holds more than 2 GiB of text, which is as "
+        "much as Arrow holds in one array. Give fewer events at a time, as to a session; or do not "
+        f"declare '{name}', if no rule reads it."
+    )
 
 
 def as_times(column: Any, name: str, place: Place, text: bool) -> tuple[Times, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import stat
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 from thence.io.filenames import event_name
 from thence.io.frames import ArrowFrame, Frame, take
-from thence.io.jsonl import open_jsonl
+from thence.io.jsonl import open_jsonl, refuse_other_text
 from thence.model.errors import InputError
 from thence.model.types import Type
 
@@ -30,6 +31,9 @@ FORMATS = {
 }
 _COMPRESSED = (".gz", ".zst", ".bz2")
 _GLOB = frozenset("*?[")
+_SHOWN = 300
+_BLOCKS = (1 << 20, 1 << 24, 1 << 28, (1 << 31) - 1)
+"""Bytes of CSV that are read at a time; a field must fit into them, so more are tried in turn."""
 
 
 def format_of(path: Path) -> str:
@@ -51,19 +55,50 @@ def format_of(path: Path) -> str:
 
 def find_files(path: str | Path) -> list[Path]:
     """The files that a path, a directory or a glob stands for, in the order of their names."""
+    if not str(path):
+        raise InputError("'' is no path: name a file, a directory or a pattern, or give [] or {}.")
+    try:
+        return _found(path)
+    except OSError as problem:
+        raise InputError(f"{shown(path)} cannot be read: {problem.strerror or problem}.") from None
+    except (ValueError, RuntimeError) as problem:  # a NUL in a path; a user who has no home
+        raise InputError(f"{shown(path)} cannot be read: {problem}.") from None
+
+
+def shown(path: str | Path) -> str:
+    """A path as a message shows it: in quotes, and not at any length."""
+    text = str(path)
+    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"
+
+
+def _found(path: str | Path) -> list[Path]:
     given = Path(path).expanduser()
     if given.is_dir():
         return _files_in(given)
     if given.exists():
+        _refuse_special(given)
         return [given]
     if _GLOB & set(str(given)):
         pattern = given.relative_to(given.anchor)
         found = sorted(Path(given.anchor).glob(str(pattern)))
         files = [file for each in found for file in (_files_in(each) if each.is_dir() else [each])]
+        for file in files:
+            _refuse_special(file)
         if files:
             return files
         raise InputError(f"No file matches '{path}'.")
     raise InputError(f"There is no file '{path}'.")
+
+
+def _refuse_special(path: Path) -> None:
+    """Refuse what can be read but once, or has no end: files are looked into more than once."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        what = "a pipe" if stat.S_ISFIFO(mode) else "no file but a device or a socket"
+        raise InputError(
+            f"{shown(path)} is {what}: write what comes from it into a file first, or use "
+            "thence stream with a folder as its source."
+        )
 
 
 def open_file(path: Path, wanted: Mapping[str, Collection[Type]]) -> Frame:
@@ -119,8 +154,12 @@ class ParquetFrame:
         return names
 
     def column(self, name: str, rows: Rows | None) -> Any:
+        count = self.names(None).count(name)
+        if count > 1:
+            raise InputError(f"{self.label} has {count} columns named '{name}'.")
         try:
             column = self.file.read(columns=[name]).column(name)
+            column.validate(full=True)  # Arrow takes the texts of a damaged page as they are
         except (OSError, pa.ArrowException) as problem:
             raise _unreadable(self.label, "Parquet", problem) from problem
         return column if rows is None else take(column, rows)
@@ -143,40 +182,57 @@ def _unreadable(label: str, kind: str, problem: Exception) -> InputError:
 def _open_csv(path: Path, wanted: Collection[str]) -> Frame:
     label = f"'{path}'"
     with pa.input_stream(path) as stream:
-        if not stream.read(1):
-            return ArrowFrame(label, pa.table({}), text=True)
-    names = _header(path, label)
+        first = stream.read(4)
+    if not first:
+        return ArrowFrame(label, pa.table({}), text=True)
+    refuse_other_text(label, first)
+    names = _in_blocks(path, label, lambda block: _header(path, block))
     chosen = [name for name in names if name in wanted]
     for name in chosen:
         if chosen.count(name) > 1:
             raise InputError(f"{label} has {chosen.count(name)} columns named '{name}'.")
-    try:
-        table = _read_csv(path, chosen, threads=True)
-    except pa.ArrowInvalid:
-        table = _read_csv_watched(path, chosen, label)
+    table = _in_blocks(path, label, lambda block: _read_csv_watched(path, chosen, label, block))
     return ArrowFrame(label, table, text=True, known=names)
 
 
-def _header(path: Path, label: str) -> list[str]:
-    names: list[str] = []
+def _in_blocks(path: Path, label: str, read: Callable[[int], Any]) -> Any:
+    """What is read of a CSV file with the first size of blocks that its longest row fits into."""
+    compressed = path.suffix.lower() in _COMPRESSED
+    size = path.stat().st_size
+    for block in _BLOCKS:
+        try:
+            return read(block)
+        except UnicodeDecodeError:
+            raise InputError(f"{label}: the header is not text in UTF-8.") from None
+        except pa.ArrowInvalid as problem:
+            too_long = any(text in str(problem) for text in _DOES_NOT_FIT)
+            if too_long and block < _BLOCKS[-1] and (compressed or block < size):
+                continue
+            raise _unreadable(label, "CSV", problem) from problem
+    raise AssertionError("there is always a last block")
 
-    def skip(row: Any) -> str:
-        return "skip"
 
-    options = pyarrow.csv.ParseOptions(newlines_in_values=True, invalid_row_handler=skip)
-    try:
-        with pyarrow.csv.open_csv(path, parse_options=options) as reader:
-            names = reader.schema.names
-    except pa.ArrowInvalid as problem:
-        raise _unreadable(label, "CSV", problem) from problem
+_DOES_NOT_FIT = ("straddl", "Empty CSV file or block")
+"""What Arrow says of a row that is longer than a block."""
+
+
+def _header(path: Path, block: int) -> list[str]:
+    options = pyarrow.csv.ParseOptions(
+        newlines_in_values=True, invalid_row_handler=lambda _: "skip"
+    )
+    reading = pyarrow.csv.ReadOptions(block_size=block)
+    with pyarrow.csv.open_csv(path, read_options=reading, parse_options=options) as reader:
+        names: list[str] = reader.schema.names
     return names
 
 
-def _read_csv(path: Path, chosen: list[str], threads: bool, on_bad_row: Any = None) -> pa.Table:
+def _read_csv(
+    path: Path, chosen: list[str], block: int, threads: bool, on_bad_row: Any = None
+) -> pa.Table:
     """The columns as text, so that no guess changes a value; an empty field is null."""
     return pyarrow.csv.read_csv(
         path,
-        read_options=pyarrow.csv.ReadOptions(use_threads=threads),
+        read_options=pyarrow.csv.ReadOptions(use_threads=threads, block_size=block),
         parse_options=pyarrow.csv.ParseOptions(
             newlines_in_values=True, invalid_row_handler=on_bad_row
         ),
@@ -190,8 +246,9 @@ def _read_csv(path: Path, chosen: list[str], threads: bool, on_bad_row: Any = No
     )
 
 
-def _read_csv_watched(path: Path, chosen: list[str], label: str) -> pa.Table:
-    """Read again on one thread, which is what it takes to learn the number of a bad row."""
+def _read_csv_watched(path: Path, chosen: list[str], label: str, block: int) -> pa.Table:
+    """The table; where a row is bad it is read again, on one thread, which is what it takes to
+    learn the number of that row."""
     bad: list[Any] = []
 
     def watch(row: Any) -> str:
@@ -199,11 +256,15 @@ def _read_csv_watched(path: Path, chosen: list[str], label: str) -> pa.Table:
         return "error"
 
     try:
-        return _read_csv(path, chosen, threads=False, on_bad_row=watch)
-    except pa.ArrowInvalid as problem:
+        return _read_csv(path, chosen, block, threads=True)
+    except pa.ArrowInvalid:
+        pass
+    try:
+        return _read_csv(path, chosen, block, threads=False, on_bad_row=watch)
+    except pa.ArrowInvalid:
         if bad:
             raise InputError(
                 f"{label}, line {bad[0].number}: {bad[0].actual_columns} fields where the header "
                 f"has {bad[0].expected_columns}: {bad[0].text}"
             ) from None
-        raise _unreadable(label, "CSV", problem) from problem
+        raise

@@ -169,12 +169,30 @@ def columns_frame(label: str, columns: Mapping[str, Any]) -> ColumnsFrame:
 
 def arrow_frame(label: str, stream: Any) -> ArrowFrame:
     """A frame over anything that gives an Arrow stream."""
-    if isinstance(stream, pa.Table):
-        return ArrowFrame(label, stream)
     try:
-        return ArrowFrame(label, pa.table(stream))
+        table = stream if isinstance(stream, pa.Table) else pa.table(stream)
+        for index, field in enumerate(table.schema):
+            if _has_viewed_values(field.type):
+                table = table.set_column(index, field.name, usable(table.column(index)))
+        return ArrowFrame(label, table)
     except (pa.ArrowException, TypeError) as problem:
         raise InputError(f"{label} cannot be read as an Arrow table: {problem}") from problem
+
+
+def usable(column: Any) -> Any:
+    """A column of which Arrow can do something: few of its functions take dictionaries of string
+    views, which is what categories are in polars."""
+    if not _has_viewed_values(column.type):
+        return column
+    if not isinstance(column, pa.ChunkedArray):
+        values = column.dictionary.cast(pa.large_string())
+        return pa.DictionaryArray.from_arrays(column.indices, values)
+    kind = pa.dictionary(column.type.index_type, pa.large_string())
+    return pa.chunked_array([usable(chunk) for chunk in column.chunks], kind)
+
+
+def _has_viewed_values(kind: Any) -> bool:
+    return bool(pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type))
 
 
 def from_pandas(series: Any) -> Any:
@@ -220,8 +238,10 @@ def _take_chunks(column: pa.ChunkedArray, rows: Rows) -> pa.ChunkedArray:
 
 
 def _as_column(label: str, name: str, values: Any) -> Any:
-    if isinstance(values, list | pa.Array | pa.ChunkedArray):
+    if isinstance(values, list):
         return values
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return usable(values)
     if is_pandas(values):
         return from_pandas(values)
     if isinstance(values, np.ndarray) and values.ndim == 1:
@@ -230,7 +250,7 @@ def _as_column(label: str, name: str, values: Any) -> Any:
         except pa.ArrowNotImplementedError:
             return list(values)
     if hasattr(values, "__arrow_c_stream__"):
-        return pa.chunked_array(values)
+        return usable(pa.chunked_array(values))
     if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping):
         return list(values)
     raise InputError(

@@ -34,6 +34,7 @@ _DEEP = 1000
 
 def open_jsonl(label: str, content: bytes, wanted: Wanted) -> Frame:
     """A frame over the text of a file of JSON lines (or of one JSON array of records)."""
+    refuse_other_text(label, content[:4])
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -44,6 +45,14 @@ def open_jsonl(label: str, content: bytes, wanted: Wanted) -> Frame:
     if table is None:
         return read_records(label, text, exact)
     return JsonFrame(label, table, text, exact)
+
+
+def refuse_other_text(label: str, begin: bytes) -> None:
+    """Refuse a file whose first bytes are those of text with two or four bytes to a character."""
+    if begin[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in begin:
+        raise InputError(
+            f"{label} is not text in UTF-8, but in UTF-16 or UTF-32, it seems: convert it first."
+        )
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from thence.lang.problem import SyntaxProblem
 from thence.lang.sql.syntax import CreateEvent
 from thence.logic.ops import LogicProgram
 from thence.model.errors import ParseError, diagnose
-from thence.model.source import Source
+from thence.model.source import Source, Span
 
 
 @lru_cache(maxsize=1)
@@ -34,6 +34,7 @@ def grammar() -> Lark:
 
 def parse_syntax(source: Source) -> tuple[s.Statement | CreateEvent, ...]:
     """The statements of a program as written, names not yet resolved. Raises ParseError."""
+    _refuse_half_characters(source)
     try:
         statements: tuple[s.Statement | CreateEvent, ...] = grammar().parse(source.text)  # type: ignore[assignment]
     except UnexpectedInput as unexpected:
@@ -43,6 +44,17 @@ def parse_syntax(source: Source) -> tuple[s.Statement | CreateEvent, ...]:
     else:
         return statements
     raise ParseError((diagnose(source, problem.span, problem.message, problem.hint),))
+
+
+def _refuse_half_characters(source: Source) -> None:
+    """Refuse what is no text, though Python may hold it in one: half of a surrogate pair."""
+    try:
+        source.text.encode()
+    except UnicodeEncodeError as found:
+        span = Span(found.start, found.start + 1)
+        shown = Source(source.text.encode("utf-8", "replace").decode(), source.name)
+        said = "the text holds half of a surrogate pair, which is no character"
+        raise ParseError((diagnose(shown, span, said),)) from None
 
 
 def parse_program(source: Source) -> LogicProgram:

@@ -23,9 +23,11 @@ def token_span(token: Token) -> Span:
 
 def unquoted(token: Token) -> str:
     """The identifier that a name token stands for: backquotes taken off."""
-    if token[0] == "`":
-        return token[1:-1].replace("``", "`")
-    return str(token)
+    if token[0] != "`":
+        return str(token)
+    if "\0" in token:
+        raise SyntaxProblem(token_span(token), "a name cannot hold the character NUL")
+    return token[1:-1].replace("``", "`")
 
 
 def string_value(token: Token) -> str:

@@ -8,9 +8,10 @@ draw a caret under the offending text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from thence.model.source import Source, Span
+from thence.model.text import message
 
 Severity = Literal["error", "warning", "info"]
 
@@ -49,7 +50,13 @@ def diagnose(
 
 
 class ThenceError(Exception):
-    """Whatever Thence raises on purpose."""
+    """Whatever Thence raises on purpose.
+
+    What a message quotes may come from anywhere; the message can always be printed.
+    """
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*(message(a) if isinstance(a, str) else a for a in arguments))
 
 
 class ProgramError(ThenceError):
@@ -58,6 +65,10 @@ class ProgramError(ThenceError):
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         self.diagnostics = diagnostics
         super().__init__("\n".join(str(d) for d in diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied and pickled: made anew of its diagnostics, not of its message."""
+        return type(self), (self.diagnostics,)
 
     @property
     def line(self) -> int:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+MOST_TEXT = 2**31 - 2
+"""Bytes that the texts of one column take at most: an Arrow array of texts has room for no more."""
+
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters but for line breaks and tabs, and halves of characters."""
+
 
 def printable(text: str) -> str:
     """The text without anything that a terminal would act on, or that would break a line.
@@ -12,3 +20,14 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def message(text: str) -> str:
+    """The text of a message, which may have several lines, without anything that a terminal would
+    act on or that cannot be printed.
+
+    >>> print(message("no file 'a\\x1b[2J\\ud800',\\n  anywhere"))
+    no file 'a\\x1b[2J\\ud800',
+      anywhere
+    """
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode(), text)

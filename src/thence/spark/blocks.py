@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from thence.engine.rows import concat, is_points
+from thence.model.errors import EvaluationError
 from thence.model.events import Events
 
 MEASURE = -1
@@ -30,6 +31,9 @@ BLOCKS = pa.schema(
 BLOCKS_DDL = "place int, hop int, event string, rows bigint, block binary"
 
 _TIMES = ("#start", "#end")
+
+MOST = 2**31 - 1
+"""Bytes that the blocks of a batch take at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,11 @@ def to_batch(blocks: Sequence[Block]) -> pa.RecordBatch:
 def _binary(values: Sequence[Any]) -> Any:
     """Buffers one after another as a column; nothing is an empty value."""
     parts = [b"" if value is None else memoryview(value) for value in values]
+    if sum(map(len, parts)) > MOST:
+        raise EvaluationError(
+            "a shard sends more than 2 GiB of events at once, which is as much as Arrow holds in "
+            "one array: use more shards (shards=…, --shards), or let a batch have fewer events"
+        )
     offsets = np.cumsum([0, *(len(part) for part in parts)], dtype=np.int32)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(parts))]
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)

@@ -27,10 +27,19 @@ from thence.spark.wanted import needed_rows
 
 VERSION = 1
 
+MOST = 2**31 - 1024
+"""Bytes of a value in Spark's state store: a little less than Java has room for in an array."""
+
 
 def write_state(chain: Chain, hop: Hop, state: State) -> bytes:
     """The state of a shard as bytes."""
-    return encode(state, {"version": VERSION, "holds": chain.holds[hop.number]})
+    written = encode(state, {"version": VERSION, "holds": chain.holds[hop.number]})
+    if len(written) > MOST:
+        raise StateError(
+            f"a shard remembers {state.rows:,} rows, which is more than the 2 GiB that Spark's "
+            "state store holds for it: use more shards, or shorter windows"
+        )
+    return written
 
 
 def read_state(chain: Chain, hop: Hop, stored: Any, shape: Shape | None = None) -> State:

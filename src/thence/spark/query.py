@@ -15,10 +15,9 @@ from thence.spark.facts import given_tables, refuse_tables
 from thence.spark.frames import read_frames
 from thence.spark.output import make_output
 from thence.spark.parts import needed_stages
+from thence.spark.shards import check_shards
 from thence.spark.stream import stream_job, stream_needs
 from thence.spark.wanted import wanted
-
-MOST_SHARDS = 10_000
 
 
 def detect(
@@ -64,8 +63,7 @@ def detect(
             f"detect: the program must come from thence.compile or thence.load, not be a "
             f"{type(program).__name__}"
         )
-    if shards is not None and not 1 <= shards <= MOST_SHARDS:
-        raise InputError(f"shards must be a whole number from 1 to {MOST_SHARDS:,}, not {shards!r}")
+    check_shards(shards)
     names = program._emitted(emit)
     if not names:
         raise InputError("the program derives no event, so there is nothing to detect")

@@ -15,7 +15,7 @@ from typing import Any
 from thence.model.errors import InputError, StateError
 from thence.program import Program
 from thence.spark.memory import VERSION, checked_misfits, refusal
-from thence.spark.shards import stream_partitions
+from thence.spark.shards import check_shards, stream_partitions
 from thence.spark.stream import stream_chain, stream_needs
 
 NOTE = "thence.json"
@@ -37,6 +37,7 @@ def check_restart(
     The arguments are those that :func:`detect` is called with, and the session. A folder that does
     not exist yet, or has no note, is a new checkpoint.
     """
+    check_shards(shards)
     needs = stream_needs(program._compiled, allow_unbounded)
     chain = stream_chain(
         program._compiled,

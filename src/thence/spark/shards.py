@@ -6,8 +6,27 @@ import os
 import re
 from typing import Any
 
+from thence.model.errors import InputError
+
 _LOCAL = re.compile(r"local(?:\[\s*(\*|\d+)\s*(?:,.*)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]")
+
+
+MOST_SHARDS = 10_000
+
+
+def check_shards(shards: Any) -> None:
+    """Refuse what is no number of shards; None leaves it open.
+
+    >>> check_shards("x")
+    Traceback (most recent call last):
+    ...
+    thence.model.errors.InputError: shards must be a whole number from 1 to 10,000, not 'x'
+    """
+    if shards is None:
+        return
+    if type(shards) is not int or not 1 <= shards <= MOST_SHARDS:
+        raise InputError(f"shards must be a whole number from 1 to {MOST_SHARDS:,}, not {shards!r}")
 
 
 def batch_shards(spark: Any) -> int:

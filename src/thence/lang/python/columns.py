@@ -11,7 +11,7 @@ from thence.lang.python.values import (
     EndPoint,
     Value,
     Variable,
-    is_line,
+    is_name,
     value_of,
 )
 from thence.model.errors import BuildError
@@ -25,7 +25,7 @@ def columns_of(
     event: object, values: Sequence[object], named: Mapping[str, object]
 ) -> tuple[tuple[Term, ...], tuple[str, ...]]:
     """The columns of a derived event and their names, which follow the rules of a head."""
-    if not isinstance(event, str) or not event or not is_line(event):
+    if not isinstance(event, str) or not is_name(event):
         raise BuildError(
             f"the name of an event is text on one line, not {event!r}: select('late', id=o.id)"
         )

@@ -15,7 +15,7 @@ from thence.lang.parser import parse_syntax
 from thence.lang.python.identity import Origin, Tag
 from thence.lang.python.patterns import Occurrence
 from thence.lang.python.values import Attribute as AttributeType
-from thence.lang.python.values import is_line, micros
+from thence.lang.python.values import is_name, micros
 from thence.model.errors import BuildError, ParseError
 from thence.model.schema import Attribute, EventSchema
 from thence.model.source import Source
@@ -35,6 +35,12 @@ _PYTHON_TYPES: dict[Any, Type] = {
     int: INT, float: FLOAT, bool: BOOL, str: STRING, datetime: TIMESTAMP, timedelta: DURATION,
     Decimal: DECIMAL,
 }  # fmt: skip
+
+
+def _check_names(*names: str) -> None:
+    for each in names:
+        if not is_name(each):
+            raise BuildError(f"names of events and attributes are one line, unlike {each!r}")
 
 
 class Event(Occurrence):
@@ -75,9 +81,7 @@ class Event(Occurrence):
         super().__init_subclass__(**others)
         called = cls.__name__ if name is None else name
         given = _annotated(cls) if attributes is None else attributes
-        for each in (called, *given):
-            if not each or not is_line(each):
-                raise BuildError(f"names of events and attributes are one line, unlike {each!r}")
+        _check_names(called, *given)
         if cls._is_table and within is not None:
             raise BuildError(
                 f"the rows of '{called}' have no time, so `within` says nothing of them"
@@ -122,6 +126,7 @@ def event(
     """
     if not isinstance(name, str):
         raise BuildError(f"an event needs a name: event('tick', id=str), not {name!r}")
+    _check_names(name)
     listed = {**(attributes or {}), **named}
 
     def fill(namespace: dict[str, Any]) -> None:
@@ -139,6 +144,7 @@ def table(name: str, attributes: Mapping[str, Any] | None = None, /, **named: An
     """
     if not isinstance(name, str):
         raise BuildError(f"a table needs a name: table('catalogue', id=str), not {name!r}")
+    _check_names(name)
     listed = {**(attributes or {}), **named}
     if not listed:
         raise BuildError(f"a table needs columns: table({name!r}, id=str)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from thence.lang.python.values import is_line
+from thence.lang.python.values import is_name
 from thence.model.errors import BuildError
 from thence.model.names import did_you_mean
 from thence.model.schema import EventSchema
@@ -25,7 +25,7 @@ class Tag:
         label: object = self.label
         if label is None:
             return
-        if not isinstance(label, str) or not label or label == "_" or not is_line(label):
+        if not isinstance(label, str) or label == "_" or not is_name(label):
             raise BuildError(
                 f"a label is a name on one line, other than '_', not {label!r}; attributes are "
                 "given by name: Order('o', id=x)"

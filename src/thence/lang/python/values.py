@@ -268,7 +268,7 @@ def var(name: str, /) -> Variable:
     <thence value x + 1>
     """
     given: object = name
-    if not isinstance(given, str) or not given or not is_line(given) or given == "_":
+    if not isinstance(given, str) or not is_name(given) or given == "_":
         raise BuildError(f"a variable needs a name on one line, other than '_', not {given!r}")
     return Variable(given)
 
@@ -339,6 +339,13 @@ def _not_null(other: object) -> object:
 def is_line(text: str) -> bool:
     """Whether a text can stand in a program, where nothing goes on over the end of a line."""
     return "\n" not in text and "\r" not in text
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of something: a line of text, with something on it."""
+    if not text or not is_line(text) or "\0" in text:
+        return False
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _decimal(given: Decimal) -> Value:
