@@ -1,19 +1,44 @@
 """A driver with a cluster of two executors on this machine, whose Python does not have Thence.
 
-Runs the query of ``recovery_query`` there, as a batch and as a stream, and writes what came of it
-into a folder. The environment says what the executors' Python is (``PYSPARK_PYTHON``).
+Runs the query of ``recovery_query`` there and cases of every kind, as batches and as streams, and
+writes what came of it into a folder. The environment says what the executors' Python is
+(``PYSPARK_PYTHON``).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import recovery_query
+from case_files import Case, load_cases
+from combined import CLOCK, Combined, spark_batch, spark_stream
+from hosts import arrivals, oracle
+from notation import Written
+
+SECOND = 1_000_000
+UNTIL = 20 * SECOND
+WHOLE_FILES = ("policies", "policies_inside", "repetition", "sql_repetition")
+"""The files of cases that are run as a whole: those whose rules need compiled loops."""
+
+
+def kinds() -> list[Case]:
+    """A case of every file, which is about an operator each, and all about what is compiled.
+
+    One horizon must do for all, so that those that are in another time are left out.
+    """
+    found: dict[str, Case] = {}
+    for case in load_cases():
+        file, _, _ = case.name.partition(":")
+        times = [case.until or 0, *(event.end for event in case.events)]
+        if min(times) >= 0 and max(times) <= 100 * SECOND:
+            found.setdefault(case.name if file in WHOLE_FILES else file, case)
+    return list(found.values())
 
 
 def looking() -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -35,10 +60,39 @@ def looking() -> Callable[[Iterable[Any]], Iterator[Any]]:
     return look
 
 
+def cases_that_differ(spark: Any, folder: Path) -> dict[str, list[str]]:
+    """The cases of which a batch or a stream found something else than the oracle."""
+    cases = kinds()
+    together = Combined(tuple(c.program for c in cases), tuple(c.events for c in cases))
+
+    def differ(found: Iterable[Any], horizon: int) -> list[str]:
+        return [
+            case.name
+            for case, results in zip(cases, found, strict=True)
+            if results != oracle(case.program, case.events, horizon)
+        ]
+
+    batch = spark_batch(spark, together, UNTIL, shards=2)
+    events = arrivals(together.all_events, 0, random.Random(1))
+    half = len(events) // 2
+    parts = [events[:half], [*events[half:], Written(CLOCK, (), UNTIL, UNTIL)]]
+    options = {"tables": together.tables, "allow_unbounded": True, "shards": 2}
+    stream = spark_stream(spark, folder / "cases", together.program, parts, 0, **options)
+    return {
+        "batch": differ(batch, UNTIL),
+        "stream": differ(together.separated(stream.table), stream.horizon),
+    }
+
+
 def main(folder: Path) -> None:
     from thence import spark as ts
 
-    spark = ts.session(master="local-cluster[2,1,1024]", **{"spark.driver.memory": "512m"})
+    settings = {
+        "spark.driver.memory": "512m",
+        # As for the driver: Java does without its second compiler, see conftest.py.
+        "spark.executor.extraJavaOptions": os.environ.get("SPARK_SUBMIT_OPTS", ""),
+    }
+    spark = ts.session(master="local-cluster[2,1,1024]", **settings)
     columns = "python string, folder string, has boolean"
     executors = spark.range(8).repartition(4).mapInArrow(looking(), columns)
     seen = executors.distinct().collect()
@@ -54,6 +108,7 @@ def main(folder: Path) -> None:
         "executors": [row.asDict() for row in seen],
         "batch is as expected": recovery_query.counted(batch) == recovery_query.expected(given),
         "stream is as expected": recovery_query.counted(streamed) == recovery_query.expected(given),
+        "cases that differ": cases_that_differ(spark, folder),
     }
     (folder / "told.json").write_text(json.dumps(told))
     spark.stop()

@@ -1,6 +1,6 @@
 """Executors without Thence: everything that they need travels with the query.
 
-The executors are processes of their own, with a Python that has PySpark, pyarrow and NumPy, and
+The executors are processes of their own, with a Python that has what docs/spark.md asks for, and
 not Thence.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -15,22 +16,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosts import batch
 
 import thence
+from thence.engine import kernels
+from thence.logic.policy import CONTEXTS
 
 pyspark = pytest.importorskip("pyspark")
+from cluster_query import kinds  # noqa: E402
 
 TESTS = Path(__file__).parent
 pytestmark = pytest.mark.timeout(900)  # not `spark`: that runs in processes of their own
 
 
+NEEDED = (
+    "pyspark", "py4j", "pyarrow", "numpy", "numpy.libs", "numba", "llvmlite", "pandas", "pytz",
+    "dateutil", "tzdata", "six.py", "google", "grpc",
+)  # fmt: skip
+"""What executors need, and what that needs itself."""
+
+
 def bare_python(folder: Path) -> Path:
-    """A Python that has the packages that lie in this one's folder, but nothing that is installed
-    as a reference to another folder: of further folders, Python reads no such references."""
+    """A Python that has the packages that executors need, and no others."""
     venv.create(folder, with_pip=False, symlinks=True)
     [packages] = folder.glob("lib/python*/site-packages")
     ours = Path(pyspark.__file__).parents[1]
-    (packages / "packages.pth").write_text(f"{ours}\n")
+    for name in NEEDED:
+        if (ours / name).exists():
+            (packages / name).symlink_to(ours / name)
     return folder / "bin" / "python"
 
 
@@ -49,8 +62,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("cluster")
     empty = tmp_path_factory.mktemp("empty")
     python = bare_python(folder / "python")
-    if (Path(pyspark.__file__).parents[1] / "thence").exists():
-        pytest.skip("Thence is installed in the same folder as PySpark")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment |= {
         "PYSPARK_PYTHON": str(python),
@@ -72,6 +83,30 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+def test_the_cases_for_the_cluster_use_every_compiled_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = set()
+
+    def counted(name: str, loop: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            used.add(name)
+            return loop(*arguments)
+
+        return call
+
+    loops = {name: loop for name, loop in vars(kernels).items() if hasattr(loop, "py_func")}
+    assert loops
+    for name, loop in loops.items():
+        monkeypatch.setattr(kernels, name, counted(name, loop))
+    for case in kinds():
+        batch(case.program, case.events, case.until)
+    assert used == set(loops)
+
+
+@pytest.mark.parametrize("word", [*CONTEXTS, "first", "last", "exclusive", "greedy", "strict"])
+def test_the_cases_for_the_cluster_have_every_policy(word: str) -> None:
+    assert any(re.search(rf"\busing\b[^;]*\b{word}\b", case.program) for case in kinds())
+
+
 def test_the_executors_have_no_thence(told: dict[str, Any]) -> None:
     executors = told["executors"]
     assert len({executor["folder"] for executor in executors}) == 2
@@ -85,3 +120,7 @@ def test_a_batch_brings_everything_along(told: dict[str, Any]) -> None:
 
 def test_a_stream_brings_everything_along(told: dict[str, Any]) -> None:
     assert told["stream is as expected"]
+
+
+def test_every_kind_of_rule_brings_everything_along(told: dict[str, Any]) -> None:
+    assert told["cases that differ"] == {"batch": [], "stream": []}

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import numba
 import numpy as np
 
 from thence.engine.arrays import FloatTable, Index, IntTable, Mask
-
-# Where Thence was brought along by a query there is no file beside which to keep compiled code.
-_COMPILED: dict[str, Any] = {"nogil": True, "cache": Path(__file__).is_file()}
+from thence.engine.compiled import compiled
 
 
-@numba.njit("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1[::1], b1)", **_COMPILED)
+@compiled("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1[::1], b1)")
 def consume(
     members: Index,
     first: Index,
@@ -70,7 +64,7 @@ def consume(
     return kept
 
 
-@numba.njit("i8[::1](i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])", **_COMPILED)
+@compiled("i8[::1](i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])")
 def longest(offsets: Index, starts: Index, ends: Index, lows: Index, highs: Index) -> Index:
     """For each row, how many intervals can follow one another at most, all of them after ``lows``
     and before ``highs``. The intervals of a row are sorted by their ends."""
@@ -85,10 +79,9 @@ def longest(offsets: Index, starts: Index, ends: Index, lows: Index, highs: Inde
     return found
 
 
-@numba.njit(
+@compiled(
     "b1[::1](i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1[::1], i8, b1, "
-    "i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])",
-    **_COMPILED,
+    "i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])"
 )
 def walk(
     offsets: Index,
@@ -165,7 +158,7 @@ def walk(
 _BLOCK = "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1"
 
 
-@numba.njit(f"i8[::1]({_BLOCK})", **_COMPILED)
+@compiled(f"i8[::1]({_BLOCK})")
 def places(
     current: Index,
     pointer: Index,
@@ -204,7 +197,7 @@ def places(
     return offsets
 
 
-@numba.njit(f"Tuple((i8[::1], i8[::1]))({_BLOCK}, i8[::1])", **_COMPILED)
+@compiled(f"Tuple((i8[::1], i8[::1]))({_BLOCK}, i8[::1])")
 def following(
     current: Index,
     pointer: Index,
@@ -234,10 +227,7 @@ def following(
     return before, after
 
 
-@numba.njit(
-    f"void({_BLOCK}, i8[::1], i8[::1], b1[::1], i8, i8[::1], b1[::1])",
-    **_COMPILED,
-)
+@compiled(f"void({_BLOCK}, i8[::1], i8[::1], b1[::1], i8, i8[::1], b1[::1])")
 def go_on(
     current: Index,
     pointer: Index,

@@ -3,7 +3,8 @@
 Spark sends a function to its executors as bytes, and what the function refers to must be
 importable there. So the functions made here refer to nothing of Thence: they hold its source
 files and the task, and where no Thence of this version is installed they import it from those
-files, in memory. Executors need what PySpark's Arrow functions need anyway: pyarrow and NumPy.
+files, in memory. Executors need what PySpark's Arrow functions need anyway, pyarrow and NumPy, and
+Numba where rules have policies or repetitions.
 """
 
 from __future__ import annotations
@@ -150,6 +151,9 @@ def installer() -> Callable[[bytes], Any]:
 
             def get_source(self, fullname: str) -> str:
                 return self.files[fullname if fullname in self.files else fullname + "."]
+
+            def get_code(self, fullname: str) -> Any:
+                return self.source_to_code(self.get_source(fullname), f"<carried {fullname}>")
 
         if not installed():
             sys.meta_path.insert(0, Carried(json.loads(lzma.decompress(packed))))
