@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,9 +24,11 @@ settings.register_profile("dev", max_examples=150, derandomize=True, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(PROFILE)
 
+# Processes that tests start inherit these.
+os.environ.setdefault("SPARK_CONF_DIR", str(Path(__file__).with_name("spark-conf")))
 if PROFILE != "long":
     # Java's second compiler takes more time than it saves in queries that run for seconds: with the
-    # first one alone, Spark needs half of the CPU. Processes that tests start inherit this.
+    # first one alone, Spark needs half of the CPU.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 

@@ -1,6 +1,6 @@
 """Spark Connect, from both ends, each in a process of its own.
 
-``python connect_query.py serve PORT`` is a server, until its standard input ends.
+``python connect_query.py serve`` is a server that says its port, until its standard input ends.
 ``python connect_query.py query PORT FOLDER`` is a client that has no Java process: it runs the
 query of ``recovery_query`` over the events in a folder, as a batch and as a stream, and writes
 what came of it into the folder.
@@ -22,12 +22,13 @@ import thence
 PLUGIN = "org.apache.spark.sql.connect.SparkConnectPlugin"
 
 
-def serve(port: str) -> None:
+def serve() -> None:
     from thence import spark as ts
 
-    settings = {"spark.plugins": PLUGIN, "spark.connect.grpc.binding.port": port}
+    settings = {"spark.plugins": PLUGIN, "spark.connect.grpc.binding.port": "0"}
     spark = ts.session(master="local[2]", name="server", **settings)
-    print("ready", flush=True)
+    service = spark.sparkContext._jvm.org.apache.spark.sql.connect.service.SparkConnectService
+    print("ready", service.localPort(), flush=True)
     sys.stdin.read()
     spark.stop()
 
@@ -102,7 +103,7 @@ def query(port: str, folder: Path) -> None:
             "stream is as expected": recovery_query.counted(streamed) == expected,
             "looked up": looked_up(spark, folder),
             "progress": [asdict(read_progress(progress)) for progress in stream.recentProgress],
-            "heard": list(iter(lambda: heard.get(timeout=120), None)),
+            "heard": list(iter(heard.get, None)),
         }
     finally:
         # Its thread would keep the process alive.
@@ -113,6 +114,6 @@ def query(port: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        serve(sys.argv[2])
+        serve()
     else:
         query(sys.argv[2], Path(sys.argv[3]))

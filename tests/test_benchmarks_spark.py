@@ -72,12 +72,16 @@ def test_the_join_without_a_key_finds_the_same_as_that_on_pieces_of_time(
     assert batch.answer(sql.query(sql.PLAIN["q5"], events)) == in_pieces
 
 
-def test_a_query_that_takes_too_long_is_stopped(spark: Any) -> None:
+@pytest.mark.parametrize("limit", [0.0, 1.0])
+def test_a_query_that_takes_too_long_is_stopped(spark: Any, limit: float) -> None:
+    """Also where the time is over before there is a job that could be stopped."""
     endless = spark.range(200_000).crossJoin(spark.range(200_000)).selectExpr("sum(1)")
-    found = batch.limited(spark, endless, limit=1.0)
-    assert (found["finished"], found["wall"] >= 1.0) == (False, True)
-    quick = batch.limited(spark, spark.range(10), limit=60.0)
-    assert quick["finished"]
+    found = batch.limited(spark, endless, limit)
+    assert (found["finished"], found["wall"] >= limit) == (False, True)
+
+
+def test_a_query_that_takes_less_time_is_left_alone(spark: Any) -> None:
+    assert batch.limited(spark, spark.range(10), limit=1800.0)["finished"]
 
 
 @pytest.mark.parametrize("way", ["thence", "join rocksdb", "join hdfs"])

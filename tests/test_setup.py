@@ -32,7 +32,6 @@ def make(*arguments: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
     )
     return done.stdout
 
@@ -141,7 +140,6 @@ class Machine:
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
         )
         return done.returncode, done.stdout + done.stderr
 

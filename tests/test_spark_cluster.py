@@ -26,7 +26,7 @@ pyspark = pytest.importorskip("pyspark")
 from cluster_query import kinds  # noqa: E402
 
 TESTS = Path(__file__).parent
-pytestmark = pytest.mark.timeout(900)  # not `spark`: that runs in processes of their own
+# No marker `spark`: that runs in processes of their own.
 
 
 NEEDED = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,25 +16,25 @@ pytest.importorskip("pyspark.sql.connect")
 pytest.importorskip("grpc")
 
 SCRIPT = str(Path(__file__).with_name("connect_query.py"))
-pytestmark = pytest.mark.timeout(900)  # not `spark`: that runs in processes of their own
+# No marker `spark`: that runs in processes of their own.
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """A server, while the tests of this module run."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        number: int = free.getsockname()[1]
+    """A server, while the tests of this module run. It takes a port that is free, and names it."""
     server = subprocess.Popen(
-        [sys.executable, SCRIPT, "serve", str(number)],
+        [sys.executable, SCRIPT, "serve"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert server.stdout is not None
-    assert server.stdout.readline() == "ready\n"
-    yield number
-    server.communicate()
+    try:
+        assert server.stdout is not None
+        ready, number = server.stdout.readline().split()
+        assert ready == "ready"
+        yield int(number)
+    finally:
+        server.communicate()
     assert server.returncode == 0
 
 

@@ -50,7 +50,7 @@ def test_a_listener_hears_how_many_events_were_late(spark: Any, tmp_path: Path) 
         with fed(spark, tmp_path, PAIR, "k int", "pair", max_delay="5 s", name="orders") as feed:
             feed.push(event("a", 100, k=1))
             feed.push(event("b", 101, k=1), event("b", 1, k=1), event("a", 2, k=3))
-            assert listener.counts.get(timeout=60) == 2
+            assert listener.counts.get() == 2
     finally:
         spark.streams.removeListener(listener)
 

@@ -23,7 +23,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own."""
     return subprocess.run(
         [sys.executable, "-c", code],
-        capture_output=True, text=True, check=False, timeout=200,
+        capture_output=True, text=True, check=False,
         env={**os.environ, **environment},
     )  # fmt: skip
 

@@ -78,19 +78,32 @@ def compare(
 
 
 def limited(spark: SparkSession, result: DataFrame, limit: float) -> dict[str, Any]:
-    """How long a query takes that may take very long: it is stopped after so many seconds."""
+    """How long a query takes that may take very long: it is stopped after so many seconds.
+
+    Cancelling stops the jobs that have begun, and a query may be just before its first job, or
+    between two of them. So it is done again and again until the query has ended.
+    """
     context = spark.sparkContext
     context.setJobGroup("limited", "a query that may take long", interruptOnCancel=True)
-    stop = threading.Timer(limit, context.cancelJobGroup, ["limited"])
+    ended = threading.Event()
+
+    def stop() -> None:
+        pause = limit
+        while not ended.wait(pause):
+            context.cancelJobGroup("limited")
+            pause = 0.2
+
+    stopping = threading.Thread(target=stop, daemon=True)
     start = time.perf_counter()
-    stop.start()
+    stopping.start()
     try:
         _consume(result)
         finished = True
     except (PySparkException, Py4JError):  # it was cancelled
         finished = False
     finally:
-        stop.cancel()
+        ended.set()
+        stopping.join()
         context.setLocalProperty(JOB_GROUP, None)  # type: ignore[arg-type]
     wall = time.perf_counter() - start
     if not finished and wall < limit:
