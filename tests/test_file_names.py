@@ -196,6 +196,22 @@ def test_a_file_that_holds_no_results_is_not_written_over(
     assert path.stat().st_size
 
 
+@pytest.mark.parametrize("out", ["stay.csv", "."])
+def test_a_file_that_is_read_is_not_written_over(
+    thence: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    """Even if it looks like results: events may have a start and an end too."""
+    monkeypatch.chdir(tmp_path)
+    Path("p.thence").write_text("event e(id string); stay(id) <- e(id);")
+    Path("stay.csv").write_text("id,start,end\nx,1,2\n")
+    asked = ("run", "p.thence", "--out", out, "--format", "csv", "--engine", "embedded")
+    for events in ("e=stay.csv", "e=*.csv", f"e={tmp_path}/stay.csv"):
+        done = thence(*asked, "--events", events)
+        assert done.code == 2
+        assert "stay.csv' is read here, and would be written over" in done.err
+    assert Path("stay.csv").read_text() == "id,start,end\nx,1,2\n"
+
+
 def test_spark_writes_over_nothing_but_results(
     spark: Any, thence: Command, around: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

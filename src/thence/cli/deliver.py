@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from thence.cli.common import Format
+from thence.cli.exits import refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,22 @@ class Asked:
         from thence.io.write import known_format
 
         return "parquet" if self.format is None else known_format(self.format)
+
+
+def refuse_input(asked: Asked, paths: Iterable[str]) -> None:
+    """Refuse to write results over a file that is read: of events, or of a table."""
+    from thence.io.files import find_files
+    from thence.io.write import paths_in
+
+    if asked.out is None:
+        return
+    out, names = asked.out, asked.names
+    files = paths_in(out, names, asked.kind).values() if asked.is_folder else [out]
+    written = {file.resolve() for file in files if file.exists()}
+    if written:
+        for file in (file for path in paths for file in find_files(path)):
+            if file.resolve() in written:
+                raise refuse(f"--out: '{file}' is read here, and would be written over.")
 
 
 def deliver(results: Mapping[str, Any], asked: Asked) -> int:

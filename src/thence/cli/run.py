@@ -27,7 +27,7 @@ from thence.cli.common import (
     parse_tables,
     spark_settings,
 )
-from thence.cli.deliver import Asked, deliver
+from thence.cli.deliver import Asked, deliver, refuse_input
 from thence.cli.exits import FOUND, refuse, told, warnings_said
 
 if TYPE_CHECKING:
@@ -98,7 +98,8 @@ def run(
     thence run rules.thence --events events.parquet --table catalogue=books.csv
     """
     with told():
-        from thence.cli.sources import parse_sources
+        from thence.cli.sources import parse_sources, paths_in
+        from thence.io.files import is_address
 
         if out is None and format is Format.parquet:
             raise refuse("--format parquet needs a file: add --out PATH.")
@@ -116,6 +117,8 @@ def run(
         asked.check()
         sources = parse_sources(events)
         tables = parse_tables(program, table)
+        read = [*paths_in(sources), *(path for paths in tables.values() for path in paths)]
+        refuse_input(asked, (path for path in read if not is_address(path)))
         if engine is Engine.embedded:
             found = _in_process(program, sources, tables, asked)
         else:

@@ -17,7 +17,7 @@ from thence.cli.deliver import Asked, deliver, say_written
 from thence.cli.exits import warnings_said
 from thence.cli.sources import Sources, paths_in
 from thence.io.filenames import file_names
-from thence.io.files import find_files
+from thence.io.files import find_files, is_address
 from thence.io.ingest import read_events
 from thence.io.write import make_folder
 from thence.model.errors import ThenceError
@@ -30,7 +30,7 @@ from thence.spark.output import LINEAGE_TYPE
 from thence.spark.query import detect
 from thence.spark.sessions import session
 from thence.spark.sinks import write_parts
-from thence.spark.sources import Given, check_event, is_address, read_files
+from thence.spark.sources import Given, check_event, read_files
 
 LOOKED_THROUGH = 64 << 20
 """Bytes of files up to which it is looked up why nothing was found in them."""

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from thence.cli.show import send, show_results
 from thence.cli.signals import patient
 from thence.cli.spark_run import doing, explained_as_files
+from thence.io.files import is_address
 from thence.io.render import Formulas, json_text
 from thence.io.temporary import temporary_folder
 from thence.io.write import make_folder
@@ -28,7 +29,6 @@ from thence.spark.query import detect
 from thence.spark.restart import check_restart
 from thence.spark.sessions import session
 from thence.spark.sinks import Columns, Folder, Sink, parse_sink, to_kafka
-from thence.spark.sources import is_address
 from thence.spark.stream_sources import (
     Reading,
     check_folder,

@@ -172,10 +172,10 @@ def _decoded(body: Bytes, header: Mapping[str, Any]) -> State:
         offset += size
     if offset != len(whole):
         raise StateError("it is longer than its tables")
-    times = [header.get("horizon"), header.get("latest")]
-    if not all(type(time) is int for time in times):
+    horizon, latest = header.get("horizon"), header.get("latest")
+    if type(horizon) is not int or type(latest) is not int:
         raise StateError("it does not say up to which time it goes")
-    return State(*times, **parts)
+    return State(horizon, latest, **parts)
 
 
 def _described(table: Any) -> tuple[str, str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ FORMATS = {
 }
 _COMPRESSED = (".gz", ".zst", ".bz2")
 _GLOB = frozenset("*?[")
+_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]+://")
 _SHOWN = 300
 _BLOCKS = (1 << 20, 1 << 24, 1 << 28, (1 << 31) - 1)
 """Bytes of CSV that are read at a time; a field must fit into them, so more are tried in turn."""
@@ -51,6 +53,15 @@ def format_of(path: Path) -> str:
         return FORMATS[suffixes[-1]]
     known = ", ".join(FORMATS)
     raise InputError(f"'{path}' is in an unknown format. The known ones are {known}.")
+
+
+def is_address(path: str) -> bool:
+    """Whether a path leads to a store that Spark knows how to reach.
+
+    >>> is_address("s3a://bucket/events"), is_address("events.csv")
+    (True, False)
+    """
+    return _ADDRESS.match(path) is not None
 
 
 def find_files(path: str | Path) -> list[Path]:

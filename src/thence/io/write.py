@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -84,15 +84,15 @@ def write_results(
     replaced; any other file that is in the way is refused.
     """
     target = Path(path)
-    refuse_ending(target)
+    with _as_input_error(target):
+        refuse_ending(target)
     if is_folder(target):
         kind = "parquet" if format is None else known_format(format)
         make_folder(target)
-        names = file_names(results)
-        paths = {event: target / f"{names[event]}{EXTENSIONS[kind]}" for event in results}
-        for path in paths.values():
-            refuse_others(path)
-        return [write_table(results[event], path, kind, formulas) for event, path in paths.items()]
+        files = paths_in(target, results, kind)
+        for file in files.values():
+            refuse_others(file)
+        return [write_table(results[event], file, kind, formulas) for event, file in files.items()]
     kind = _format_for(target, format)
     with _as_input_error(target):
         refuse_others(target)
@@ -110,6 +110,17 @@ def write_results(
 
     _write(target, fill)
     return [target]
+
+
+def paths_in(folder: Path, events: Iterable[str], kind: str) -> dict[str, Path]:
+    """The file of each event's results in a folder.
+
+    >>> paths_in(Path("found"), ["a/b"], "csv")["a/b"].as_posix()
+    'found/a%2Fb.csv'
+    """
+    return {
+        event: folder / f"{name}{EXTENSIONS[kind]}" for event, name in file_names(events).items()
+    }
 
 
 def is_folder(path: Path) -> bool:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from thence.io.files import is_address
 from thence.io.ours import are_results, columns_of, holds_results, refuse_others
 from thence.io.render import Formulas, csv_text, json_text
 from thence.io.temporary import temporary
@@ -27,7 +28,6 @@ from thence.io.write import EXTENSIONS
 from thence.model.errors import InputError
 from thence.spark.carry import carried
 from thence.spark.required import Py4JError, PySparkException
-from thence.spark.sources import is_address
 
 ROWS_PER_FILE = 1_000_000
 _LINES = "value string"

@@ -7,7 +7,6 @@ and JSON lines, and Parquet with types that Spark does not know, are read by
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,14 +17,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from thence.io.files import find_files, format_of, stem
+from thence.io.files import find_files, format_of, is_address, stem
 from thence.model.errors import InputError
 from thence.model.names import question
 from thence.spark.carry import carried
 from thence.spark.files import PIECES, Piece, ReadPieces, Schemas, row_type, shared_types, split
 
 RESERVED = ("type", "time", "start", "end")
-_ADDRESS = re.compile(r"[a-zA-Z][\w+.-]+://")
 _GLOB = frozenset("*?[]{}\\")
 _TASKS = 200
 
@@ -104,11 +102,6 @@ def assemble(parts: Sequence[Part], schemas: Schemas) -> Given:
             only = part.frame.where(F.col("type") == event) if part.event is None else part.frame
             here.append(only)
     return Given(frames, labels)
-
-
-def is_address(path: str) -> bool:
-    """Whether a path leads to a store that Spark knows how to reach, such as ``s3a://…``."""
-    return _ADDRESS.match(path) is not None
 
 
 def _parts(

@@ -16,13 +16,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
-from thence.io.files import FORMATS, find_files, format_of
+from thence.io.files import FORMATS, find_files, format_of, is_address
 from thence.model.errors import InputError
 from thence.model.schema import Attribute
 from thence.model.types import Type
 from thence.spark.carry import carried
 from thence.spark.files import ReadPaths, ReadValues, Schemas, row_type
-from thence.spark.sources import Given, Part, assemble, check_event, is_address, passes
+from thence.spark.sources import Given, Part, assemble, check_event, passes
 from thence.spark.types import spark_type
 
 KINDS = ("files", "kafka", "rate")
