@@ -14,6 +14,7 @@ import typer
 from thence.cli.common import one_of
 from thence.cli.exits import DIFFERENT, INTERRUPTED, refuse, told
 from thence.cli.run import Engine
+from thence.io.temporary import temporary
 
 if TYPE_CHECKING:
     from thence.demo.library.feed import Pace
@@ -123,12 +124,12 @@ def _watch(day: Day, tell: Tell, pace: Pace, engine: Engine, folder: Path, keep:
     with doing("starting Spark"):
         spark = session()
     with (
-        tempfile.TemporaryDirectory(prefix="thence-checkpoint-") as checkpoint,
+        temporary(Path(tempfile.mkdtemp(prefix="thence-checkpoint-"))) as checkpoint,
         explained_as_files(),
         interruptible() as stop,
     ):
         readings = Folder(folder / "readings")
-        return watch_on_spark(spark, program, day, tell, pace, readings, Path(checkpoint), stop)
+        return watch_on_spark(spark, program, day, tell, pace, readings, checkpoint, stop)
 
 
 @contextmanager
@@ -138,8 +139,8 @@ def _kept(out: Path | None, day: Day) -> Iterator[Path]:
     from thence.demo.library.watch import PROGRAM, program_text
 
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="thence-library-") as folder:
-            yield Path(folder)
+        with temporary(Path(tempfile.mkdtemp(prefix="thence-library-"))) as folder:
+            yield folder
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise refuse(f"--out '{out}' is there already: give a folder that is new or empty.")

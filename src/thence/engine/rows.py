@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from thence.engine.arrays import Index, Mask
 from thence.engine.keys import combine, identity_codes
-from thence.model import text
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
@@ -58,35 +57,26 @@ def concat(parts: Sequence[Events]) -> Events:
 
 def joined(parts: Sequence[Any], name: str) -> Any:
     """Arrays one after another as one, if Arrow has room for it."""
-    if _has_texts(parts[0].type) and sum(part.nbytes for part in parts) > text.MOST_TEXT:
-        raise EvaluationError(too_much_text(f"the column '{name}'"))
-    return pa.concat_arrays(parts)
-
-
-def _has_texts(kind: Any) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_list(kind))
-
-
-def too_much_text(what: str) -> str:
-    """The message that texts do not fit into an array."""
-    return (
-        f"{what} would hold more than 2 GiB of text, which is as much as Arrow holds in one array: "
-        "give fewer events at a time, or leave long texts out of what rules read and derive"
-    )
+    with texts_fit(f"the column '{name}'"):
+        return pa.concat_arrays(parts)
 
 
 @contextmanager
-def texts_fit() -> Iterator[None]:
+def texts_fit(what: str = "a column") -> Iterator[None]:
     """Turn Arrow's complaint about too much text, wherever it comes up, into an error of ours."""
     try:
         yield
     except (pa.ArrowCapacityError, pa.ArrowInvalid) as problem:
         if not any(sign in str(problem) for sign in _OVERFLOW):
             raise
-        raise EvaluationError(too_much_text("a column")) from problem
+        raise EvaluationError(
+            f"{what} would hold more than 2 GiB of text, which is as much as Arrow holds in one "
+            "array: give fewer events at a time, or leave long texts out of what rules read and "
+            "derive"
+        ) from problem
 
 
-_OVERFLOW = ("cannot contain more than", "offset overflow", "overflow while")
+_OVERFLOW = ("cannot contain more than", "offset overflow", "overflowed binary array capacity")
 """What Arrow says where texts do not fit into an array."""
 
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.io import sizes
 from thence.io.values import EXACT_FLOAT, to_instant, to_value
-from thence.model import text as text_sizes
 from thence.model.errors import InputError
 from thence.model.events import Times
 from thence.model.time import EARLIEST, LATEST
@@ -67,7 +67,7 @@ def as_array(column: Any, declared: Type, name: str, place: Place, text: bool) -
     """The column as one contiguous Arrow array of ``declared.arrow``."""
     if not isinstance(column, list):
         array = contiguous(column)
-        _check_size(array, declared, name, place)
+        _check_size(array, name, place)
         if array.type == declared.arrow:
             return _within_range(array, declared, name, place)
         cast = _cast(array, declared, text)
@@ -83,13 +83,13 @@ def as_array(column: Any, declared: Type, name: str, place: Place, text: bool) -
     array = pa.array(values, declared.arrow)
     if isinstance(array, pa.ChunkedArray):  # what Arrow makes of texts that do not fit into one
         raise too_much_text(name, place)
-    _check_size(array, declared, name, place)
+    _check_size(array, name, place)
     return array
 
 
-def _check_size(array: pa.Array, declared: Type, name: str, place: Place) -> None:
+def _check_size(array: pa.Array, name: str, place: Place) -> None:
     """Refuse texts that do not fit into one array."""
-    if declared.kind in ("string", "list") and array.nbytes > text_sizes.MOST_TEXT:
+    if sizes.text_bytes(array) > sizes.MOST_TEXT:
         raise too_much_text(name, place)
 
 

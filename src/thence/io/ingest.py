@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thence.io import sizes
 from thence.io.columns import Place, as_array, too_much_text
 from thence.io.files import find_files, open_file, stem
 from thence.io.frames import (
@@ -26,7 +27,6 @@ from thence.io.frames import (
 from thence.io.intervals import latest_row, read_intervals
 from thence.io.progress import file_was_read
 from thence.io.split import rows_by_name
-from thence.model import text
 from thence.model.errors import InputError, InputWarning
 from thence.model.events import Events
 from thence.model.names import question
@@ -37,7 +37,6 @@ _TABLES = (
     "anything that gives an Arrow stream (pyarrow, polars, pandas, DuckDB), a list of records, "
     "one record, a dict of columns, or a path to .parquet, .csv or .jsonl files"
 )
-_TEXTS = (pa.string(), pa.list_(pa.string()))
 _RESERVED = ("type", "time", "start", "end")
 
 
@@ -273,7 +272,7 @@ def _joined(parts: list[Events], schema: EventSchema, wanted: tuple[str, ...]) -
     columns = {}
     for name in wanted:
         pieces = [part.columns[name] for part in parts]
-        if types[name] in _TEXTS and sum(piece.nbytes for piece in pieces) > text.MOST_TEXT:
+        if sum(map(sizes.text_bytes, pieces)) > sizes.MOST_TEXT:
             raise too_much_text(name, Place("events", schema.name))
         columns[name] = pa.concat_arrays(pieces)
     return Events(start, end, columns)

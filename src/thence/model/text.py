@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 
-MOST_TEXT = 2**31 - 2
-"""Bytes that the texts of one column take at most: an Arrow array of texts has room for no more."""
-
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters but for line breaks and tabs, and halves of characters."""
 

@@ -220,7 +220,8 @@ class Folder:
 
 def _refuse_other_batch(folder: Path) -> None:
     """Refuse to replace a folder in which there is anything else than results of a batch."""
-    for path in folder.iterdir() if folder.is_dir() else [folder]:
+    own = folder.is_dir() and not folder.is_symlink()
+    for path in folder.iterdir() if own else [folder]:
         if not (_PART.fullmatch(path.name) and holds_results(path)):
             raise _other_batch(str(folder), path.name)
 
