@@ -1,7 +1,8 @@
 """A row of the table of hard programs: a program, its events, and what is asked of them.
 
-A file ``benchmarks/hard_*.py`` adds rows to ``python -m benchmarks.hard`` by having a tuple ``ROWS``
-of them; a plain tuple of a name, a program's text and a function that makes its events is one, too.
+A file ``benchmarks/hard_*.py`` adds rows to ``python -m benchmarks.hard`` by having a tuple
+``ROWS`` of them; a plain tuple of a name, a program's text and a function that makes its events is
+one, too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import pyarrow as pa
 
 import thence
 
@@ -55,7 +58,5 @@ def every(count: int, step: int, first: int = 0, **columns: Any) -> Any:
     >>> every(3, 10, n=[7, 8, 9]).to_pylist()[1]
     {'n': 8, 'time': 10}
     """
-    import pyarrow as pa
-
     times = pa.array(range(first, first + count * step, step), pa.int64())
     return pa.table({**columns, "time": times})

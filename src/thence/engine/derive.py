@@ -16,6 +16,7 @@ import numpy as np
 
 from thence.engine.collect import collected
 from thence.engine.join import join
+from thence.engine.limits import JOIN_ADVICE, Growth, expect, named, working_on
 from thence.engine.match import Match
 from thence.engine.merge import merged_results
 from thence.engine.policy import Used, chosen, chosen_groups
@@ -98,6 +99,7 @@ def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list
     """The events that follow from new ones by a rule that goes on by the same stride, and those
     that follow from these: as if the rule had been asked again and again."""
     (atom,) = prepared.conjunct.positive
+    working_on(prepared)
     found = []
     for rels, _, only_judged in _terms(prepared, _Sources(prepared, inputs), horizon):
         rows = np.arange(len(rels[atom]))
@@ -116,7 +118,9 @@ def _matches(
     prepared: Prepared, sources: _Sources, horizon: Horizon, keep_all: bool
 ) -> Iterator[Match]:
     """The new matches of one alternative, judged and free of what must be absent."""
+    found = 0
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
+        working_on(prepared)
         policy = prepared.conjunct.policy
         everything = keep_all or policy.chooses or compares_beginnings(prepared.conjunct)
         match = join(prepared, rels, limits, keep_all=everything)
@@ -129,8 +133,15 @@ def _matches(
                 match = without(match, window)
         if match.length and prepared.conjunct.repetitions:
             match = with_repetitions(match, keep_all or policy.chooses)
+        found += match.length
+        expect(found, 8, lambda: _matching(prepared))
         if match.length:
             yield match
+
+
+def _matching(prepared: Prepared) -> Growth:
+    atoms = named(prepared, prepared.conjunct.positive)
+    return Growth(f"matching {atoms}", JOIN_ADVICE, "matches")
 
 
 class _Sources:

@@ -15,6 +15,7 @@ import numpy as np
 
 from thence.engine.arrays import Codes, Index
 from thence.engine.keys import combine, join_codes
+from thence.engine.limits import JOIN_ADVICE, Growth, expect, named
 from thence.engine.lookup import narrowed
 from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
@@ -189,9 +190,13 @@ class _Join:
         due = self.due_constraints()
         predicates = self.due_predicates()
         parts = []
+        held, width = 0, 8 * (len(self.bound) + 2)
         for candidates in searches:
             candidates = self.next_to(atom, bound_before, candidates, len(searches))
             constraints = unsettled(due, candidates.exact, settled)
+            if witness == "all" and not constraints and not predicates:
+                # All of them are kept, so there is no need to have them to know how many.
+                expect(held + candidates.count, width, lambda: self.growth(bound_before, atom))
             for probes, rows in candidates.pairs():
                 longer = match.extend(probes, atom, rows)
                 mask = holds(longer, constraints, predicates)
@@ -201,9 +206,16 @@ class _Join:
                     probes = probes[kept]
                 if longer.length:
                     parts.append(self.witnesses(longer, atom, probes, witness))
+                    held += parts[-1].length
+                    expect(held, width, lambda: self.growth(bound_before, atom))
         if not parts:
             return Match(self.prepared, self.rels, 0, {})
         return concat_matches(parts, [*bound_before, atom])
+
+    def growth(self, bound: Sequence[int], atom: int) -> Growth:
+        """What a step makes grow, for a message."""
+        ours, other = named(self.prepared, bound), named(self.prepared, [atom])
+        return Growth(f"joining {ours} with {other}", JOIN_ADVICE)
 
     def next_to(
         self, atom: int, bound: Sequence[int], candidates: Candidates, searches: int

@@ -9,13 +9,14 @@ import numpy as np
 
 from thence.engine.derive import Horizon, Inputs, derive, derive_strides
 from thence.engine.growing import Growing, Old
+from thence.engine.limits import DEFAULT, RECURSIVE, Growth, Limits, bounded, expect, owner
 from thence.engine.lineage import merged, with_more_lineage
 from thence.engine.policy import Used
 from thence.engine.program import Part, Stage
 from thence.engine.rows import concat, distinct, take, texts_fit
 from thence.engine.state import State, empty_events
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import Retention
+from thence.logic.conjunct import Retention, is_inner
 from thence.model.events import Events
 
 
@@ -30,6 +31,8 @@ class Options:
     """Called after each stage with how many are done, and how many there are."""
     tables: Mapping[str, Events] = field(default_factory=dict)
     """The rows of the static tables. They are there in every step, and are no part of the state."""
+    limits: Limits = DEFAULT
+    """What the step may take."""
 
 
 @texts_fit()
@@ -44,7 +47,15 @@ def step(
 
     Every new event ends after the previous horizon. Results are given once: a result ends no
     earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
+    A :class:`LimitError` says that a rule would take more than it may; nothing has changed then.
     """
+    with bounded(options.limits, lambda event: owner(event, part.users)):
+        return _step(part, state, events, horizon, options)
+
+
+def _step(
+    part: Part, state: State, events: Mapping[str, Events], horizon: int, options: Options
+) -> tuple[State, dict[str, Events]]:
     old = _known(part, state, options)
     new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
     new |= {name: _none_of(old[name]) for name in part.tables}
@@ -125,6 +136,7 @@ def _run_stage(
     striding = [number for number in every if stage.strides(number)]
     groups = [[n for n in every if n not in striding], *([n] for n in striding)]
     news: list[Mapping[str, Events]] = [{**inputs.new, **none}] * len(groups)
+    taken = 0
     while True:
         now = Horizon(before, moment.now)
         rounds = []
@@ -134,6 +146,8 @@ def _run_stage(
             for name, events in found.items():
                 total[name].add(events)
                 emitted[name].add(events)
+                taken += len(events)
+        expect(taken, RECURSIVE, lambda: _recursing(stage))
         if not any(len(events) for found in rounds for events in found.values()):
             return {name: events.all() for name, events in total.items()}
         # What this round has seen is old for the next; only what it found is new.
@@ -143,6 +157,15 @@ def _run_stage(
             for place in range(len(groups))
         ]
         before = moment.now
+
+
+def _recursing(stage: Stage) -> Growth:
+    names = " and ".join(f"'{name}'" for name in stage.events if not is_inner(name))
+    return Growth(
+        f"the recursion of {names or 'an inner pattern'}",
+        "let each round need another event, or go on by a longer time",
+        "events",
+    )
 
 
 def _together(rounds: Sequence[Mapping[str, Events]]) -> dict[str, Events]:

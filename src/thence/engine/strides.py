@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from thence.engine.arrays import Index
+from thence.engine.limits import RECURSIVE, Growth, expect
 from thence.engine.match import Match
 from thence.engine.ranges import TimeIndex, expand
 from thence.engine.rows import take
@@ -18,6 +19,7 @@ from thence.engine.search import holds
 from thence.engine.windows import window_key
 from thence.logic.conjunct import WindowUse
 from thence.model.events import Events
+from thence.model.time import format_duration
 
 _NEVER = 2**62
 
@@ -34,6 +36,7 @@ def strides(match: Match, now: int) -> Events:
     for window in prepared.conjunct.windows:
         last = np.minimum(last, _reach(match, window, begin))
     count = np.maximum((last - begin) // by, 0)
+    expect(count.sum(), RECURSIVE, lambda: _striding(by))
     owners = np.repeat(np.arange(match.length), count)
     steps = np.arange(1, len(owners) + 1) - (np.cumsum(count) - count)[owners]
     times = begin[owners] + steps * by
@@ -73,6 +76,15 @@ def _reach(match: Match, window: WindowUse, begin: Index) -> Index:
         still = (found[left] == _NEVER) & (at < last[left])
         left, at, size = left[still], at[still], 2 * size
     return found - lag
+
+
+def _striding(by: int) -> Growth:
+    return Growth(
+        f"going on every {format_duration(by)}",
+        "let it go on by a longer time, or let something end it; without 'until' time ends with "
+        "the last event",
+        "events",
+    )
 
 
 def _pairs(first: Index, last: Index) -> tuple[Index, Index]:
