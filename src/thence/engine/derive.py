@@ -105,7 +105,7 @@ def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list
         rows = np.arange(len(rels[atom]))
         match = _judged(Match(prepared, rels, len(rows), {atom: rows}), horizon, only_judged)
         if match.length:
-            found.append(strides(match, horizon.now))
+            found.append(strides(match, horizon.now, inputs.old[prepared.conjunct.event]))
     return [part for part in found if len(part)]
 
 

@@ -165,16 +165,19 @@ class Prepared:
     @cached_property
     def stride(self) -> int | None:
         """How long after an event of its own type a result occurs, where a rule says no more than
-        that: the same columns so much after its end, unless something ends in the meantime.
+        that: the same columns so much after its end, unless something ends in the meantime. The
+        result is that instant, or begins when the event does.
 
         The meantimes of one stride after another must have neither gaps nor overlaps, and what must
         be absent must not depend on where one is.
         """
         conjunct = self.conjunct
-        if len(conjunct.positive) != 1 or conjunct.start != conjunct.end:
+        if len(conjunct.positive) != 1:
             return None
         (atom,) = conjunct.positive
         use = self.uses[atom]
+        if conjunct.start not in (conjunct.end, use.start):
+            return None
         since, by = self.base(conjunct.end)
         bare = not (self.constraints or conjunct.predicates or conjunct.having)
         plain = bare and conjunct.gates == (conjunct.end,) and conjunct.policy == UNRESTRICTED

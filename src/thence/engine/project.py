@@ -101,8 +101,8 @@ def _deriving(match: Match) -> Growth:
 
 
 def _tells_rows_apart(match: Match) -> bool:
-    """Whether the head's columns and interval determine every atom's row, so that no two matches
-    give the same event."""
+    """Whether the head's columns and interval determine every atom's row and every tick, so that no
+    two matches give the same event."""
     prepared, conjunct = match.prepared, match.prepared.conjunct
     if conjunct.repetitions:
         return False
@@ -112,7 +112,7 @@ def _tells_rows_apart(match: Match) -> bool:
             shown |= set(link)
     nodes = {prepared.base(node)[0] for node in (conjunct.start, conjunct.end)}
     nodes |= {prepared.base(t.node)[0] for t in conjunct.terms if isinstance(t, NodeTime)}
-    return all(
+    return nodes.issuperset(prepared.ticks) and all(
         unique_by(
             match.rels[atom],
             [column.name for column in shown if column.atom == atom],
