@@ -10,10 +10,11 @@ import numpy as np
 from thence.engine.derive import Horizon, Inputs, derive, derive_strides
 from thence.engine.growing import Growing, Old
 from thence.engine.limits import DEFAULT, RECURSIVE, Growth, Limits, bounded, expect, owner
-from thence.engine.lineage import merged, with_more_lineage
+from thence.engine.lineage import merged
 from thence.engine.policy import Used
 from thence.engine.program import Part, Stage
 from thence.engine.rows import concat, distinct, take, texts_fit
+from thence.engine.seen import Seen
 from thence.engine.state import State, empty_events
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Retention, is_inner
@@ -125,7 +126,8 @@ def _run_stage(
 ) -> dict[str, Events]:
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
     none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
-    emitted = {name: Growing(state.emitted.get(name, none[name])) for name in stage.events}
+    of_rounds = Seen if stage.recursive and not options.lineage else Growing
+    emitted = {name: of_rounds(state.emitted.get(name, none[name])) for name in stage.events}
     every = range(len(stage.rules))
     if not stage.recursive:
         return _round(stage, every, inputs, emitted, moment, none, options, used)
@@ -181,7 +183,7 @@ def _round(
     stage: Stage,
     rules: Iterable[int],
     inputs: Inputs,
-    known: Mapping[str, Growing],
+    known: Mapping[str, Growing | Seen],
     moment: Horizon,
     none: Mapping[str, Events],
     options: Options,
@@ -200,16 +202,9 @@ def _round(
         used.update({consumer + name: events for name, events in spent.items()})
     found = {}
     for name, pieces in parts.items():
-        whole = concat(pieces) if pieces else none[name]
-        before = known[name].ending_with(whole) if len(whole) else whole
-        if not len(whole):
-            found[name] = none[name]
-        elif options.lineage:
-            found[name] = with_more_lineage(whole, before)
-        elif len(pieces) == 1 and not len(before):
-            found[name] = pieces[0]
-        else:
-            found[name] = distinct(whole, before)
+        found[name] = none[name]
+        if pieces:
+            found[name] = known[name].fresh(concat(pieces), once=len(pieces) == 1)
     return found
 
 
