@@ -15,7 +15,7 @@ from functools import reduce
 import numpy as np
 
 from thence.engine.collect import collected
-from thence.engine.join import join
+from thence.engine.join import joins
 from thence.engine.limits import JOIN_ADVICE, Growth, expect, named, working_on
 from thence.engine.match import Match
 from thence.engine.merge import merged_results
@@ -123,20 +123,18 @@ def _matches(
         working_on(prepared)
         policy = prepared.conjunct.policy
         everything = keep_all or policy.chooses or compares_beginnings(prepared.conjunct)
-        match = join(prepared, rels, limits, keep_all=everything)
-        if match is None:
-            continue
-        match = ticked(match, horizon.before if only_judged else None, horizon.now)
-        match = _judged(match, horizon, only_judged)
-        for window in prepared.conjunct.windows:
-            if window.mode == "absent":
-                match = without(match, window)
-        if match.length and prepared.conjunct.repetitions:
-            match = with_repetitions(match, keep_all or policy.chooses)
-        found += match.length
-        expect(found, 8, lambda: _matching(prepared))
-        if match.length:
-            yield match
+        for match in joins(prepared, rels, limits, keep_all=everything):
+            match = ticked(match, horizon.before if only_judged else None, horizon.now)
+            match = _judged(match, horizon, only_judged)
+            for window in prepared.conjunct.windows:
+                if window.mode == "absent":
+                    match = without(match, window)
+            if match.length and prepared.conjunct.repetitions:
+                match = with_repetitions(match, keep_all or policy.chooses)
+            found += match.length
+            expect(found, 8, lambda: _matching(prepared))
+            if match.length:
+                yield match
 
 
 def _matching(prepared: Prepared) -> Growth:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from thence.engine.ends import by_ends
 from thence.engine.nearest import Nearest, nearest
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
@@ -45,8 +46,11 @@ TICK = -1
 class Prepared:
     """A conjunct with its predicates and constraints sorted by what they need."""
 
-    def __init__(self, conjunct: Conjunct) -> None:
+    def __init__(self, conjunct: Conjunct, decided: bool = False) -> None:
+        """``decided`` says that it is a part of another join: that with a given first and last
+        event."""
         self.conjunct = conjunct
+        self.decided = decided
         self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
         self.constraints = self.reduced(conjunct.constraints)
         self.local: dict[int, list[Expr]] = {}
@@ -207,6 +211,12 @@ class Prepared:
             inside = {constraint.later, constraint.earlier} <= {use.start, use.end}
             (own if inside else outer).append(constraint)
         return outer, own
+
+    @cached_property
+    def by_ends(self) -> tuple[Prepared, ...]:
+        """The same join, split by which events are the first and the last; none where that would
+        not help."""
+        return by_ends(self)
 
     @cached_property
     def nearest(self) -> tuple[Nearest, ...]:

@@ -24,11 +24,13 @@ _SHIFT = np.uint64(29)
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Events, their hashes in order, and which event each hash is of."""
+    """Events, their hashes in order, which event each hash is of, and when the events end."""
 
     events: Events
     hashes: Any
     order: Index
+    first: int
+    last: int
 
 
 class Seen:
@@ -43,7 +45,7 @@ class Seen:
 
     def add(self, events: Events) -> None:
         """Take events that are not there yet."""
-        if not len(events):
+        if len(events) == 0:
             return
         given, hashes = self._hashed
         parts, found = [events], [hashes if given is events else row_hashes(events)]
@@ -55,17 +57,24 @@ class Seen:
             found.append(back)
         whole = np.concatenate(found)
         order = np.argsort(whole)
-        self._runs.append(_Run(concat(parts), whole[order], order))
+        events = concat(parts)
+        ends = int(events.end.min()), int(events.end.max())
+        self._runs.append(_Run(events, whole[order], order, *ends))
 
     def fresh(self, events: Events, once: bool) -> Events:
         """Those of some events that are not there, each once; ``once`` says that they are."""
         events = events if once else distinct(events)
+        if not len(events):
+            return events
         whole = row_hashes(events)
         # Probes in order walk through a run instead of jumping about in it.
         order = np.argsort(whole)
         hashes = whole[order]
         new = np.ones(len(events), dtype=np.bool_)
+        low, high = int(events.end.min()), int(events.end.max())
         for run in self._runs:
+            if run.last < low or run.first > high:
+                continue
             first = np.searchsorted(run.hashes, hashes, "left")
             near = np.minimum(first, len(run.hashes) - 1)
             suspects = np.flatnonzero(run.hashes[near] == hashes)
