@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from thence.engine.memory import available, resident
+from thence.engine.memory import available, cores, resident
 from thence.engine.prepared import Prepared
 from thence.logic.conjunct import is_inner
 from thence.model.errors import InputError, LimitError
@@ -48,22 +48,23 @@ class Limits:
     """What a step may take: bytes of memory beyond what the process held when it began (None for a
     share of what is free then; 0 for any number), and matches (None for any number).
 
-    ``processes`` is how many like this one may run on the machine at once.
+    ``alone`` says that no other process like this one runs on the machine; otherwise there is one
+    for each of its cores, as Spark's tasks are, and what is free is for all of them.
     """
 
     memory: int | None = None
     matches: int | None = None
-    processes: int = 1
+    alone: bool = True
 
 
 DEFAULT = Limits()
 
 
-def limits(memory_limit: Any, max_matches: Any, processes: int = 1) -> Limits:
+def limits(memory_limit: Any, max_matches: Any, alone: bool = True) -> Limits:
     """Limits from what a caller says.
 
     >>> limits("2 GB", 1000)
-    Limits(memory=2000000000, matches=1000, processes=1)
+    Limits(memory=2000000000, matches=1000, alone=True)
     """
     if max_matches is not None and (
         isinstance(max_matches, bool) or not isinstance(max_matches, int) or max_matches < 1
@@ -73,7 +74,7 @@ def limits(memory_limit: Any, max_matches: Any, processes: int = 1) -> Limits:
         memory = None if memory_limit is None else 0
     else:
         memory = size(memory_limit, "memory_limit")
-    return Limits(memory, max_matches, processes)
+    return Limits(memory, max_matches, alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Budget:
         """How much this step may take in all; looked up once, when it first matters."""
         if self._limit is None:
             free = available()
-            share = SHARE / self.limits.processes
+            share = SHARE if self.limits.alone else SHARE / cores()
             self._limit = 0 if free is None else max(1, int((free + taken) * share))
         return self._limit or None
 

@@ -23,6 +23,13 @@ def resident() -> int | None:
         return None
 
 
+def cores() -> int:
+    """On how many cores this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return max(1, len(os.sched_getaffinity(0)))
+    return os.cpu_count() or 1
+
+
 def available(root: Path = ROOT) -> int | None:
     """The bytes that this process may still take before the system would have to look for some:
     the least of what the machine, each control group around the process and its own limit leave.
