@@ -130,7 +130,7 @@ def test_memory_that_is_not_there_is_the_same_error(monkeypatch: pytest.MonkeyPa
     def no_memory(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("thence.engine.derive.join", no_memory)
+    monkeypatch.setattr("thence.engine.derive.joins", no_memory)
     error = refused("r(k) <- a(k) seq b(k);", both(2))
     assert "the rule 'r' ran out of memory" in str(error)
     assert error.rule == "r"
@@ -152,6 +152,16 @@ def test_a_session_that_was_refused_goes_on_as_if_nothing_had_been() -> None:
         session.push({"b": events(100, 1001)})
     assert session.save() == saved
     assert session.push({"b": events(10, 1001)})["r"].num_rows == 100
+
+
+def test_a_session_that_remembers_ever_more_ends_in_an_error() -> None:
+    program = thence.compile(f"{A_B}r(k) <- a(k) seq b(k) where k < 0;")
+    session = program.session(allow_unbounded=True, memory_limit="20 MB")
+    session.push({"a": events(500_000)})
+    rows = session.state_rows
+    with pytest.raises(thence.LimitError, match="more to remember than it may: 1,500,000 rows"):
+        session.push({"a": events(1_000_000, 2_000_000)})
+    assert session.state_rows == rows == 500_000
 
 
 def test_the_error_survives_a_pickle() -> None:

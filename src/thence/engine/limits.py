@@ -124,6 +124,21 @@ class Budget:
                 count,
             )
 
+    def keep(self, rows: int, size: int) -> None:
+        """Refuse to remember more than there may be for a step: what is remembered is read in each
+        of them."""
+        if size < MODEST or self._limit == 0:
+            return
+        limit = self._most(self._taken())
+        if limit is not None and size > limit:
+            self.working = None
+            raise self._error(
+                f"the program has more to remember than it may: {rows:,} rows, about "
+                f"{format_size(size)}, and the limit is {format_size(limit)}",
+                "let rules look back less far ('within 10 s'); or allow more with memory_limit",
+                rows,
+            )
+
     def exhausted(self) -> LimitError:
         """The error for memory that was asked for and was not there."""
         rule, _ = self._rule()

@@ -50,8 +50,10 @@ def step(
     earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
     A :class:`LimitError` says that a rule would take more than it may; nothing has changed then.
     """
-    with bounded(options.limits, lambda event: owner(event, part.users)):
-        return _step(part, state, events, horizon, options)
+    with bounded(options.limits, lambda event: owner(event, part.users)) as budget:
+        kept, results = _step(part, state, events, horizon, options)
+        budget.keep(kept.rows, kept.nbytes)
+        return kept, results
 
 
 def _step(
