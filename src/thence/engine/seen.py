@@ -80,8 +80,8 @@ class Seen:
             suspects = np.flatnonzero(run.hashes[near] == hashes)
             if len(suspects):
                 last = np.searchsorted(run.hashes, hashes[suspects], "right")
-                found = run.order[spread(first[suspects], last - first[suspects])]
-                known = take(run.events, np.unique(found))
+                alike = run.order[spread(first[suspects], last - first[suspects])]
+                known = take(run.events, np.unique(alike))
                 new[order[suspects]] &= ~_among(take(events, order[suspects]), known)
         found = take(events, new)
         self._hashed = found, whole[new]
@@ -130,4 +130,4 @@ def _numbers(column: Any) -> Index:
     places = encoded.indices
     if places.null_count:
         places = places.fill_null(len(values))
-    return numbers[places.to_numpy(zero_copy_only=False)]
+    return numbers[places.to_numpy(zero_copy_only=False)]  # type: ignore[no-any-return]
