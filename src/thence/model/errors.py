@@ -128,8 +128,7 @@ class LimitError(ThenceError):
         span: Span = NOWHERE,
     ) -> None:
         super().__init__(message, hint)
-        self.message = message
-        self.hint = hint
+        self.message, self.hint = self.args
         self.rule = rule
         self.candidates = candidates
         self.span = span
