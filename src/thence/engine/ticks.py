@@ -6,6 +6,8 @@ ticks that its bounds allow, as far as the horizon has passed them.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from thence.engine.limits import Growth, expect
@@ -34,7 +36,7 @@ def ticked(match: Match, before: int | None, now: int) -> Match:
         most = np.minimum(times + bounds[node, of], now)
         first = -(-least // period)
         count = np.maximum(most // period - first + 1, 0)
-        expect(count.sum(), 24, lambda period=period: _ticking(period))
+        expect(count.sum(), 24, partial(_ticking, period))
         rows = np.repeat(np.arange(match.length), count)
         begins = np.cumsum(count) - count
         steps = np.arange(len(rows)) - begins[rows]
