@@ -2,8 +2,8 @@
 # The preparation is done once and again only when its inputs change.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint format bench bench-quick bench-spark bench-spark-quick bench-figures \
-  bench-figures-quick profile setup clean
+.PHONY: help run test test-long lint format bench bench-quick bench-hard bench-spark bench-spark-quick \
+  bench-figures bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -45,6 +45,9 @@ bench: $(READY) ## the benchmark table, with its bars
 
 bench-quick: $(READY) ## the same in a few seconds, roughly
 	$(BIN)/python -m benchmarks.run --quick
+
+bench-hard: $(READY) ## programs that once were slow or ended in no memory, with their bars
+	$(BIN)/python -m benchmarks.hard
 
 bench-spark: $(READY) ## Thence on Spark against Spark SQL, with its bars
 	$(BIN)/python -m benchmarks.spark.run

@@ -51,9 +51,11 @@ def merged_by(policy: Policy, matches: list[Match]) -> list[list[Match]]:
 
 def detection(match: Match) -> tuple[Any, ...]:
     """When a match is complete, and with which event; of several last events, with that of the
-    last part of the pattern."""
+    last part of the pattern. A match of instants alone is complete with none."""
     _, _, at = match
     events = [event for _, event in components(match)]
+    if not events:
+        return at.end, ()
     latest = max(event.at.end for event in events)
     return at.end, in_order([event for event in events if event.at.end == latest][-1])
 
@@ -64,7 +66,7 @@ def spends(policy: Policy, match: Match) -> set[Event]:
     match policy.consumption:
         case "exclusive":
             return set(events)
-        case "initiator":
+        case "initiator" if events:
             earliest = min(event.at.start for event in events)
             return {next(event for event in events if event.at.start == earliest)}
     return set()

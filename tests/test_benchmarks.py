@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from benchmarks import growth, measure, reference, run
+import thence
+from benchmarks import growth, hard, measure, reference, run
 from benchmarks.generate import RARE, TYPES, w1
+from benchmarks.hard_rows import Row
 from benchmarks.queries import BY_NAME, QUERIES, RATIOS, Query
 
 
@@ -84,3 +88,39 @@ def test_a_session_holds_what_its_window_needs_and_no_more(
     for name in ("q1", "q2"):
         # Of the 10,000 events of a window about 1,000 are an a or a b; 8 bytes a value.
         assert max(report[name]["state_bytes"]) < 1_500 * 4 * 8 + 10_000
+
+
+def test_hard_programs_compile_and_have_events_that_fit_them() -> None:
+    names = [each.name for each in hard._rows()]
+    assert len(set(names)) == len(names) > 0
+    for each in hard._rows():
+        program = thence.compile(each.program)
+        events = {name: table[:1] for name, table in each.events().items()}
+        assert set(events) <= {schema.name for schema in program.events}
+        program.run(events)
+
+
+@pytest.mark.parametrize(
+    ("found", "problem"),
+    [
+        ({"cpu": 0.5, "memory": 0, "found": 3}, None),
+        ({"cpu": 1.5, "memory": 0, "found": 3}, "too slow"),
+        ({"cpu": 0.5, "memory": 9, "found": 3}, "too much memory"),
+        ({"cpu": 0.5, "memory": 0, "found": 4}, "instead of 3"),
+        ({"cpu": 0.5, "memory": 0, "found": "LimitError"}, "refused"),
+        ({"died": "exit code -9"}, "exit code -9"),
+    ],
+)
+def test_what_counts_as_a_failure_of_a_hard_program(
+    found: dict[str, Any], problem: str | None
+) -> None:
+    row = Row("a row", "event a(); r() <- a;", dict, bar=1.0, results=3, memory=5)
+    problems = hard._problems(row, found)
+    assert (problem in problems) if problem else not problems
+    assert ("FAIL" in hard._line(row, found, problems)) == (problem is not None)
+
+
+def test_an_error_that_is_asked_for_is_no_failure() -> None:
+    row = Row("a row", "event a(); r() <- a;", dict, bar=1.0, refused=thence.LimitError)
+    assert not hard._problems(row, {"cpu": 0.5, "memory": 0, "found": "LimitError"})
+    assert hard._problems(row, {"cpu": 0.5, "memory": 0, "found": 7})

@@ -402,3 +402,27 @@ def test_a_file_without_any_declared_event_is_warned_of(
     assert done.out == ""
     assert "no row is an event that the program declares" in done.err
     assert "Did you mean 'order'?" in done.err
+
+
+def test_a_rule_that_passes_a_limit_is_named(thence: Command, rules: Path, events: Path) -> None:
+    done = thence("run", rules, "--events", events, *EMBEDDED, "--max-matches", 1, "--emit", "done")
+    assert done.code == 0
+    many = rules.with_name("many.thence")
+    many.write_text(
+        "event order(id string, qty int); pair(x.id, y.id) <- x: order(_, _) and y: order(_, _);"
+    )
+    done = thence("run", many, "--events", events, *EMBEDDED, "--max-matches", 8)
+    assert done.code == 3
+    assert "error: the rule 'pair' has more matches than it may: joining 'x' with 'y'" in done.err
+    assert "max_matches is 8" in done.err
+
+
+@pytest.mark.parametrize("size", ["lots", "-1 GB", "0"])
+def test_a_memory_limit_that_is_no_size(
+    thence: Command, rules: Path, events: Path, size: str
+) -> None:
+    for command in ("run", "stream"):
+        given = ("--events", events) if command == "run" else ("--source", events.parent)
+        done = thence(command, rules, *given, f"--memory-limit={size}")
+        assert done.code == 2
+        assert "--memory-limit" in done.err

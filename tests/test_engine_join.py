@@ -36,14 +36,18 @@ def varied(
     chunk: int | None = None,
     cached: int | None = None,
     few: int | None = None,
+    split: bool = False,
 ) -> Iterator[None]:
     """Make joins bind their atoms in a random order, keep what they would drop, look at few
-    candidates at a time, or take even small tables for large ones and few probes for many."""
+    candidates at a time, take even small tables for large ones and few probes for many, or be split
+    by their ends wherever that is possible."""
     with pytest.MonkeyPatch.context() as patch:
         if order is not None:
             patch.setattr(_Join, "run", lambda self: in_order(self, order))
         if keep_all:
-            patch.setattr(derive, "join", keeping_all)
+            patch.setattr(derive, "joins", keeping_all)
+        if split:
+            patch.setattr(_Join, "look_out", split_always)
         if chunk is not None:
             patch.setattr(ranges, "CHUNK", chunk)
         if cached is not None:
@@ -65,7 +69,12 @@ def in_order(self: _Join, order: random.Random) -> Any:
 
 
 def keeping_all(prepared: Any, rels: Any, limits: Any, keep_all: bool = False) -> Any:
-    return join.join(prepared, rels, limits, keep_all=True)
+    return join.joins(prepared, rels, limits, keep_all=True)
+
+
+def split_always(self: _Join, *_: Any) -> None:
+    if self.many and self.prepared.by_ends:
+        raise join._Many
 
 
 @st.composite
@@ -136,6 +145,7 @@ VARIATIONS: list[dict[str, Any]] = [
     {"cached": 2},
     {"few": 0},
     {"few": 10**9},
+    {"split": True},
     {"few": 0, "cached": 1, "chunk": 3, "keep_all": True},
 ]
 

@@ -27,6 +27,14 @@ mixed(k)         <- anyone(a(k, _));
 mixed(k)         <- notfollows(mixed(k), c(k, _), 3 us);
 mixed(k)         <- notfollows(mixed(k), c(k, 1), 5 us);
 mixed(k + 1)     <- follows(mixed(k), c(_, 2), 2 us) where k < 4;
+-- Ticks that begin strides, and strides that have ticks.
+ticking(k)       <- anyone(a(k, _));
+ticking(k)       <- notfollows(ticking(k), c(k, _), 2 us);
+ticking(k)       <- ticks(ticking(k), 3 us, 4 us);
+-- Strides that all begin when the first one does.
+longer(k)        <- a(k, _) or c(k, 3);
+longer(k)        <- x: longer(k), w: shift(x, 4 us);
+longer(k)        <- x: longer(k), w: extend(x, 2 us), while w: not c(k, 1);
 """
 
 fewer_examples = settings(max_examples=settings().max_examples // 3)
@@ -89,7 +97,7 @@ def test_a_session_that_is_cut_anywhere_gives_each_tick_once(
         ("m(k) <- anyone(a(k, _)); m(k) <- notfollows(m(k), c(k, _), 2 us);", True),
         ("m(k) <- anyone(a(k, _)); m(k) <- notprecedes(m(k), c(k, _), 2 us) seq a(k, _);", False),
         ("m(k) <- a(k, _); m(k + 1) <- notfollows(m(k), c(k, _), 2 us) where k < 9;", False),
-        ("m(k) <- a(k, _); m(k) <- t: m(k), w: shift(t, 2 us);", False),
+        ("m(k) <- a(k, _); m(k) <- t: m(k), w: shift(t, 2 us);", True),
     ],
 )
 def test_which_rules_go_by_the_same_stride(rule: str, strides: bool) -> None:
@@ -104,3 +112,20 @@ def test_half_a_million_ticks_are_no_rounds() -> None:
     ticks = 500_000
     events = {"a": [{"time": 0}], "c": [{"time": ticks * 1_000_000}]}
     assert program.run(events)["m"].num_rows == ticks
+
+
+def test_strides_end_where_others_of_their_kind_begin() -> None:
+    """Two strides in one recursion: from each event that one finds, the other would go on to the
+    end of time, and find what is found from others as well."""
+    program = thence.compile(
+        "event a(); event c(); m() <- anyone(a);"
+        "m() <- notfollows(m, c, 2 us); m() <- notfollows(m, c, 3 us);"
+    )
+    found = program.run({"a": [{"time": 0}]}, until=30_000, max_matches=40_000)
+    assert found["m"].num_rows == 30_000  # all but one microsecond after the first
+
+
+def test_strides_without_an_end_are_refused_at_once() -> None:
+    program = thence.compile("event a(); m() <- a; m() <- x: m, w: shift(x, 1 us);")
+    with pytest.raises(thence.LimitError, match="going on every 1 us gives 1,893,456,000,000,000"):
+        program.run({"a": [{"time": 0}]}, until="2030-01-01T00:00:00Z")

@@ -271,3 +271,12 @@ def test_an_end_of_time_holds_back_no_result_that_needs_no_waiting() -> None:
 def test_nothing_collected_has_no_lineage_and_is_no_result() -> None:
     text = A_B_C + "r(count(k)) <- x: a(_), w: extend(x, 5 s), while w: collect b(k);"
     assert in_one_go(text, parse_events("a(1) @ 5\nb(1) @ 5"), until=100_000_000) == {"r": {}}
+
+
+def test_a_result_without_an_event_has_an_empty_lineage() -> None:
+    program = thence.compile("event a(); r() <- at '1970-01-01T00:00:03Z'; s() <- r and a;")
+    results = program.run({"a": [{"time": 5_000_000}]}, lineage=True)
+    assert [row["lineage"] for row in results["r"].to_pylist()] == [[]]
+    (entries,) = [row["lineage"] for row in results["s"].to_pylist()]
+    assert [entry["event"] for entry in entries] == ["a"]
+    assert "r" in str(results.trace("r", 0))

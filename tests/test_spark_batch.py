@@ -275,3 +275,15 @@ def plan_of(frame: Any) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         frame.explain("formatted")
     return printed.getvalue()
+
+
+def test_a_task_that_would_pass_a_limit_names_the_rule(spark: Any) -> None:
+    text = "event a(k int); event b(k int); r(k) <- a(k) seq b(k);"
+    many = {name: points(range(i, 400, 2), k=[1] * 200) for i, name in enumerate("ab")}
+    with pytest.raises(Exception, match="LimitError") as failure:
+        found(spark, text, many, emit="r", max_matches=1000)
+    explained = ts.explain_failure(failure.value)
+    assert isinstance(explained, thence.LimitError)
+    assert "the rule 'r' has more matches than it may: joining 'a' with 'b'" in str(explained)
+    assert "hint: say how far apart" in str(explained)
+    assert found(spark, text, many, emit="r", max_matches=100_000).num_rows == 20_100

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from thence.engine.limits import Limits, limits
 from thence.engine.program import Compiled
 from thence.engine.rows import empty
 from thence.engine.state import NEVER, State
@@ -27,7 +28,7 @@ from thence.logic.caused import with_causes
 from thence.logic.check import check_program
 from thence.logic.inner import with_own_rules
 from thence.logic.ops import LogicProgram
-from thence.model.errors import BuildError, Diagnostic, InputError, ProgramError
+from thence.model.errors import BuildError, Diagnostic, InputError, LimitError, ProgramError
 from thence.model.events import Events
 from thence.model.instants import instant
 from thence.model.schema import EventSchema
@@ -129,6 +130,8 @@ class Program:
         trace: bool = False,
         emit: Any = None,
         progress: Callable[[int, int], None] | None = None,
+        memory_limit: Any = None,
+        max_matches: int | None = None,
     ) -> Results:
         """Find every derived event in the given events.
 
@@ -142,14 +145,34 @@ class Program:
         ``emit`` limits what is given back to some names.
         ``progress`` is called with how many stages of the program are done, and how many there
         are.
+
+        ``memory_limit`` is how much memory the run may take beyond what the process holds already:
+        bytes, a text such as ``"4 GB"``, or ``"unlimited"``; without it, three quarters of what is
+        free. ``max_matches`` is how many matches a rule may have, partial ones counted. A rule that
+        would pass one of them ends the run with a :class:`thence.LimitError` that names it.
         """
         wanted = self._emitted(emit)
         kept = lineage or trace
+        bounds = limits(memory_limit, max_matches)
+        with self._limited():
+            return self._run(events, until, tables, lineage, kept, wanted, progress, bounds)
+
+    def _run(
+        self,
+        events: Any,
+        until: Any,
+        tables: Any,
+        lineage: bool,
+        kept: bool,
+        wanted: tuple[str, ...],
+        progress: Callable[[int, int], None] | None,
+        bounds: Limits,
+    ) -> Results:
         found = self._read(events, kept, warn=True)
         facts = self._facts(tables)
         horizon = _horizon(until, found)
         part = self._compiled.everything if kept else self._compiled.whole
-        options = Options(lineage, progress=progress, tables=facts)
+        options = Options(lineage, progress=progress, tables=facts, limits=bounds)
         _, results = step(part, State(), found, horizon, options)
         run = Run(part, self.source, {**found, **facts, **results}, horizon) if kept else None
         return Results({name: results[name] for name in wanted}, run)
@@ -162,6 +185,8 @@ class Program:
         state: bytes | None = None,
         allow_unbounded: bool = False,
         lineage: bool = False,
+        memory_limit: Any = None,
+        max_matches: int | None = None,
     ) -> Session:
         """Run the program batch by batch, as events come.
 
@@ -169,9 +194,27 @@ class Program:
         default). ``tables`` maps the names of the program's static tables to their rows, for the
         whole session. ``state`` continues a session that was saved, with its delay unless another
         one is given; tables are no part of it, and are given again. A program whose state has no
-        bound is refused unless ``allow_unbounded`` is set.
+        bound is refused unless ``allow_unbounded`` is set. ``memory_limit`` and ``max_matches``
+        hold for each ``push`` and ``advance`` as they do for :meth:`run`; one that fails by them
+        changes nothing in the session.
         """
-        return Session(self, max_delay, state, allow_unbounded, lineage, self._facts(tables))
+        bounds = limits(memory_limit, max_matches)
+        facts = self._facts(tables)
+        return Session(self, max_delay, state, allow_unbounded, lineage, facts, bounds)
+
+    @contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Errors about limits with the text of the rule that they are about; and memory that is not
+        there, wherever that is noticed, as one of them."""
+        try:
+            yield
+        except LimitError as error:
+            raise error.in_program(self.source) from None
+        except MemoryError:
+            raise LimitError(
+                "there is not enough memory for the events and their results",
+                "give fewer events at a time, for example with a session",
+            ) from None
 
     def _emitted(self, emit: Any) -> tuple[str, ...]:
         if emit is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thence.engine.limits import Limits
 from thence.engine.needs import bounded
 from thence.engine.rows import concat, select, take
 from thence.engine.saved import check_state, shape_of
@@ -38,13 +39,14 @@ class Session:
         allow_unbounded: bool,
         lineage: bool,
         tables: Mapping[str, Events],
+        limits: Limits,
     ) -> None:
         self._program = program
         self._compiled = program._compiled
         self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
         compiled = self._compiled
         self._needs = compiled.certain_needs if allow_unbounded else bounded(compiled.needs)
-        self._options = Options(lineage, self._needs.retention, tables=tables)
+        self._options = Options(lineage, self._needs.retention, tables=tables, limits=limits)
         self._state = State()
         self._late: dict[str, Events] = {}
         self._late_counts: dict[str, int] = {}
@@ -87,6 +89,10 @@ class Session:
         Events that end at or before the horizon come too late: they change nothing, and go to
         :attr:`late`.
         """
+        with self._program._limited():
+            return self._push(events)
+
+    def _push(self, events: Any) -> Results:
         found = self._program._read(events, whole=True, after=self._state.horizon)
         for name in self._needs.instants:
             _refuse_intervals(name, found[name])
@@ -111,11 +117,13 @@ class Session:
 
     def advance(self, time: Any) -> Results:
         """Say that every event up to and including a time has been seen, with or without events."""
-        return self._step({}, instant(time, "advance"))
+        with self._program._limited():
+            return self._step({}, instant(time, "advance"))
 
     def finish(self) -> Results:
         """Say that no more events come: judge everything up to the latest event."""
-        return self._step({}, self._state.latest)
+        with self._program._limited():
+            return self._step({}, self._state.latest)
 
     def _step(self, events: Mapping[str, Events], horizon: int) -> Results:
         self._state, results = step(

@@ -83,6 +83,18 @@ Packages = Annotated[
     str | None,
     typer.Option(metavar="NAMES", help="Packages that Spark is to load, with commas between."),
 ]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="How much memory the work may take ('4 GB', or 'unlimited'), on Spark each task of "
+        "it; else a share of what is free.",
+    ),
+]
+MaxMatches = Annotated[
+    int | None,
+    typer.Option(min=1, metavar="N", help="How many matches a rule may have at most."),
+]
 Shards = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Over how many shards Spark spreads the work."),
@@ -157,6 +169,14 @@ def duration(text: str, option: str) -> int:
     if found < 0:
         raise refuse(f"{option}: '{text}' is less than nothing.")
     return found
+
+
+def memory(text: str | None) -> int | str | None:
+    """The size that an option gives, in bytes; or that there is no limit."""
+    from thence.engine.limits import UNLIMITED
+    from thence.model.sizes import size
+
+    return text if text is None or text == UNLIMITED else size(text, "--memory-limit")
 
 
 def spark_settings(conf: Iterable[str] | None, packages: str | None = None) -> dict[str, str]:

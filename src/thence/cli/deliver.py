@@ -23,6 +23,8 @@ class Asked:
     format: Format | None
     limit: int | None
     formulas: Literal["keep", "escape"] = "keep"
+    memory_limit: int | str | None = None
+    max_matches: int | None = None
 
     @property
     def is_folder(self) -> bool:

@@ -24,7 +24,7 @@ TERMINATED = 143
 @contextmanager
 def told() -> Iterator[None]:
     """Turn whatever a user can cause into a message and an exit code, never a traceback."""
-    from thence.model.errors import EvaluationError, ProgramError, ThenceError
+    from thence.model.errors import EvaluationError, LimitError, ProgramError, ThenceError
 
     try:
         yield
@@ -32,7 +32,7 @@ def told() -> Iterator[None]:
     except ProgramError as problem:
         _say(str(problem), prefix="")
         raise typer.Exit(PROGRAM) from None
-    except EvaluationError as problem:
+    except (EvaluationError, LimitError) as problem:
         _say(str(problem))
         raise typer.Exit(EVALUATION) from None
     except ThenceError as problem:

@@ -16,6 +16,8 @@ from thence.cli.common import (
     Formulas,
     Lineage,
     Master,
+    MaxMatches,
+    MemoryLimit,
     Settings,
     Shards,
     Tables,
@@ -23,6 +25,7 @@ from thence.cli.common import (
     formulas_in,
     instant,
     load_program,
+    memory,
     one_of,
     parse_tables,
     spark_settings,
@@ -84,6 +87,8 @@ def run(
     master: Master = None,
     conf: Settings = None,
     shards: Shards = None,
+    memory_limit: MemoryLimit = None,
+    max_matches: MaxMatches = None,
 ) -> None:
     """Run a program over files of events, and show or write what it finds.
 
@@ -113,7 +118,8 @@ def run(
             raise refuse(f"CSV on standard output is one event's: add --emit, one of {known}.")
         as_csv = format is Format.csv or (out is not None and out.suffix.lower() == ".csv")
         formulas = formulas_in(csv_formulas, as_csv)
-        asked = Asked(names, horizon, lineage, out, format, limit, formulas)
+        allowed = memory(memory_limit)
+        asked = Asked(names, horizon, lineage, out, format, limit, formulas, allowed, max_matches)
         asked.check()
         sources = parse_sources(events)
         tables = parse_tables(program, table)
@@ -143,6 +149,8 @@ def _in_process(
             lineage=asked.lineage,
             emit=asked.names,
             progress=stages,
+            memory_limit=asked.memory_limit,
+            max_matches=asked.max_matches,
         )
     return deliver(results, asked)
 

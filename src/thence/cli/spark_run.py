@@ -131,6 +131,8 @@ def _detected(
             until=asked.until,
             lineage=asked.lineage,
             shards=shards,
+            memory_limit=asked.memory_limit,
+            max_matches=asked.max_matches,
         )
 
     if len(chosen) == 1 or shared_types(chosen) is None:

@@ -68,6 +68,8 @@ class Asked:
     allow_unbounded: bool
     shards: int | None
     quiet: bool
+    memory_limit: int | str | None = None
+    max_matches: int | None = None
 
 
 def run_stream(
@@ -101,7 +103,16 @@ def run_stream(
             "allow_unbounded": asked.allow_unbounded,
         }
         delay = _as_text(asked.max_delay)
-        frame = detect(program, given.frames, emit, tables=asked.tables, max_delay=delay, **options)
+        frame = detect(
+            program,
+            given.frames,
+            emit,
+            tables=asked.tables,
+            max_delay=delay,
+            memory_limit=asked.memory_limit,
+            max_matches=asked.max_matches,
+            **options,
+        )
         if sink.kind == "kafka":
             check_kafka(spark, sink.where)
         gone = threading.Event()

@@ -14,6 +14,8 @@ from thence.cli.common import (
     Formulas,
     Lineage,
     Master,
+    MaxMatches,
+    MemoryLimit,
     Packages,
     Settings,
     Shards,
@@ -22,6 +24,7 @@ from thence.cli.common import (
     emitted,
     formulas_in,
     load_program,
+    memory,
     one_of,
     parse_tables,
     spark_settings,
@@ -99,6 +102,8 @@ def stream(
     master: Master = None,
     conf: Settings = None,
     packages: Packages = None,
+    memory_limit: MemoryLimit = None,
+    max_matches: MaxMatches = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
 ) -> None:
     """Run a program over events as they come, until it is stopped with Ctrl-C.
@@ -141,6 +146,8 @@ def stream(
             allow_unbounded=allow_unbounded,
             shards=shards,
             quiet=quiet,
+            memory_limit=memory(memory_limit),
+            max_matches=max_matches,
         )
         if not run_stream(program, asked, master, settings):
             raise typer.Exit(INTERRUPTED)

@@ -14,6 +14,7 @@ from thence.engine.aggregate import aggregate, collection_order, group_ids, once
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.latest import among_last, collecting, identified
+from thence.engine.limits import Growth, expect, named
 from thence.engine.lineage import collected_lineage, joined_lineage
 from thence.engine.match import Match
 from thence.engine.project import head_column, interval
@@ -111,8 +112,20 @@ def _by_blocks(parts: Sequence[_Part], heads: Events, lineage: bool) -> Events:
     """The results of groups, looking at everything that their windows hold."""
     ranks = _Ranks()
     searched = [replace(p, held=[collecting(p.match, w) for w in p.windows]) for p in parts]
-    blocks = _blocks(searched, len(heads))
-    return concat([_block(block, heads, low, lineage, ranks) for block, low in blocks])
+    found: list[Events] = []
+    taken = 0
+    for block, low in _blocks(searched, len(heads)):
+        found.append(_block(block, heads, low, lineage, ranks))
+        taken += sum(column.nbytes for column in found[-1].columns.values())
+        rows = sum(map(len, found))
+        expect(rows, taken // max(rows, 1), lambda: _collecting(parts[0].match))
+    return concat(found)
+
+
+def _collecting(match: Match) -> Growth:
+    windows = named(match.prepared, [w.atom for w in _collecting_windows(match)])
+    advice = "make the window shorter, its key finer, or aggregate without 'list'"
+    return Growth(f"collecting {windows}", advice, "results")
 
 
 def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[Sequence[_Part], int]]:
@@ -172,14 +185,11 @@ def _collecting_windows(match: Match) -> list[WindowUse]:
 
 def _pairs(match: Match, held: Sequence[_Held]) -> tuple[Mask, list[Collection]]:
     """What each window holds, and the rows in which every one of them holds something."""
-    none = np.empty(0, dtype=np.int64)
     found = []
     filled = np.ones(match.length, dtype=np.bool_)
     for search, settled in held:
         window = search.window
-        pairs = list(search.found())
-        rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
-        members = np.concatenate([members for _, members in pairs]) if pairs else none
+        rows, members = search.all()
         if window.last is not None and not settled and len(rows):
             kept = among_last(match, window, rows, members, window.last)
             rows, members = rows[kept], members[kept]

@@ -15,7 +15,8 @@ from functools import reduce
 import numpy as np
 
 from thence.engine.collect import collected
-from thence.engine.join import join
+from thence.engine.join import joins
+from thence.engine.limits import JOIN_ADVICE, Growth, expect, named, working_on
 from thence.engine.match import Match
 from thence.engine.merge import merged_results
 from thence.engine.policy import Used, chosen, chosen_groups
@@ -98,12 +99,13 @@ def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list
     """The events that follow from new ones by a rule that goes on by the same stride, and those
     that follow from these: as if the rule had been asked again and again."""
     (atom,) = prepared.conjunct.positive
+    working_on(prepared)
     found = []
     for rels, _, only_judged in _terms(prepared, _Sources(prepared, inputs), horizon):
         rows = np.arange(len(rels[atom]))
         match = _judged(Match(prepared, rels, len(rows), {atom: rows}), horizon, only_judged)
         if match.length:
-            found.append(strides(match, horizon.now))
+            found.append(strides(match, horizon.now, inputs.old[prepared.conjunct.event]))
     return [part for part in found if len(part)]
 
 
@@ -116,21 +118,28 @@ def _matches(
     prepared: Prepared, sources: _Sources, horizon: Horizon, keep_all: bool
 ) -> Iterator[Match]:
     """The new matches of one alternative, judged and free of what must be absent."""
+    found = 0
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
+        working_on(prepared)
         policy = prepared.conjunct.policy
         everything = keep_all or policy.chooses or compares_beginnings(prepared.conjunct)
-        match = join(prepared, rels, limits, keep_all=everything)
-        if match is None:
-            continue
-        match = ticked(match, horizon.before if only_judged else None, horizon.now)
-        match = _judged(match, horizon, only_judged)
-        for window in prepared.conjunct.windows:
-            if window.mode == "absent":
-                match = without(match, window)
-        if match.length and prepared.conjunct.repetitions:
-            match = with_repetitions(match, keep_all or policy.chooses)
-        if match.length:
-            yield match
+        for match in joins(prepared, rels, limits, keep_all=everything):
+            match = ticked(match, horizon.before if only_judged else None, horizon.now)
+            match = _judged(match, horizon, only_judged)
+            for window in prepared.conjunct.windows:
+                if window.mode == "absent":
+                    match = without(match, window)
+            if match.length and prepared.conjunct.repetitions:
+                match = with_repetitions(match, keep_all or policy.chooses)
+            found += match.length
+            expect(found, 8, lambda: _matching(prepared))
+            if match.length:
+                yield match
+
+
+def _matching(prepared: Prepared) -> Growth:
+    atoms = named(prepared, prepared.conjunct.positive)
+    return Growth(f"matching {atoms}", JOIN_ADVICE, "matches")
 
 
 class _Sources:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from thence.engine.lineage import merged
-from thence.engine.rows import LINEAGE, concat, take
+from thence.engine.lineage import merged, with_more_lineage
+from thence.engine.rows import LINEAGE, concat, distinct, take
 from thence.model.events import Events
 
 _ROOM = 16
@@ -48,7 +48,15 @@ class Growing:
             self.add(merged(whole) if LINEAGE in whole.columns else whole)
         return self._parts[0]
 
-    def ending_with(self, events: Events) -> Events:
+    def fresh(self, events: Events, once: bool) -> Events:
+        """Those of some events that are not among these, each once; ``once`` says that they are.
+        With lineage, those also of which more is known now."""
+        known = self._ending_with(events) if len(events) else events
+        if LINEAGE in events.columns:
+            return with_more_lineage(events, known)
+        return events if once and not len(known) else distinct(events, known)
+
+    def _ending_with(self, events: Events) -> Events:
         """Those that could be among some events, which goes by when they end."""
         count = len(self._parts)
         first, last = events.end.min(), events.end.max()

@@ -9,12 +9,15 @@ That keeps the work near events plus results, whatever the window.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from thence.engine.arrays import Codes, Index
+from thence.engine.ends import unread
 from thence.engine.keys import combine, join_codes
+from thence.engine.limits import JOIN_ADVICE, Growth, expect, named
 from thence.engine.lookup import narrowed
 from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
@@ -26,17 +29,41 @@ from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Expr
 from thence.model.events import Events
 
+MANY = 1 << 18
+"""So many candidates are looked through sooner than another way is found."""
+
 Witness = Literal["all", "any", "earliest", "latest"]
 """Which of the rows that continue a partial match must be kept."""
 
 
-def join(
+def joins(
     prepared: Prepared, rels: Sequence[Events], limits: Sequence[Constraint], keep_all: bool = False
+) -> Iterator[Match]:
+    """The same as :func:`join`, in parts if that takes less: where many combinations of events have
+    their first and their last one in common, and nothing else is asked of them."""
+    try:
+        parts = [join(prepared, rels, limits, keep_all, many=not keep_all)]
+    except _Many:
+        parts = [join(split, rels, limits) for split in prepared.by_ends]
+    yield from (part for part in parts if part is not None)
+
+
+class _Many(Exception):
+    """That a join has many combinations, and can be split by its ends instead."""
+
+
+def join(
+    prepared: Prepared,
+    rels: Sequence[Events],
+    limits: Sequence[Constraint],
+    keep_all: bool = False,
+    many: bool = False,
 ) -> Match | None:
     """All matches of the positive atoms over the given relations, or None where there are none.
 
     ``rels`` has a relation per atom of the conjunct. ``limits`` are more constraints, such as the
-    horizon. With ``keep_all`` every combination is kept, as lineage needs it.
+    horizon. With ``keep_all`` every combination is kept, as lineage needs it. ``many`` asks for a
+    signal where there are many of them, and another way.
     """
     positive = prepared.conjunct.positive
     if any(len(rels[atom]) == 0 for atom in positive):
@@ -49,7 +76,7 @@ def join(
     rels = narrowed(prepared, rels)
     if any(len(rels[atom]) == 0 for atom in positive):
         return None
-    return _Join(prepared, rels, bounds, keep_all).run()
+    return _Join(prepared, rels, bounds, keep_all, many).run()
 
 
 def _observed(prepared: Prepared, rels: Sequence[Events]) -> list[Constraint]:
@@ -77,12 +104,18 @@ class _Join:
     """One run of a join; holds what its steps share."""
 
     def __init__(
-        self, prepared: Prepared, rels: Sequence[Events], bounds: Bounds, keep_all: bool
+        self,
+        prepared: Prepared,
+        rels: Sequence[Events],
+        bounds: Bounds,
+        keep_all: bool,
+        many: bool,
     ) -> None:
         self.prepared = prepared
         self.rels = rels
         self.bounds = bounds
         self.keep_all = keep_all
+        self.many = many
         self.constraints = list(prepared.constraints)
         self.predicates = list(prepared.cross)
         self.codes: dict[int, tuple[dict[int, Codes], int]] = {}
@@ -103,6 +136,10 @@ class _Join:
     def first(self, positive: Sequence[int]) -> int:
         """The atom to begin with: the rarest, or one that is nearly so and starts the match, since
         then results come in the order of their start."""
+        if self.prepared.decided:
+            # Of the others only one witness is needed, which is seen from those that are read.
+            idle = unread(self.prepared)
+            positive = [atom for atom in positive if atom not in idle] or positive
         rarest = min(positive, key=lambda atom: len(self.rels[atom]))
         for near in self.prepared.nearest:
             # Only from its partner can be seen which one of the rarest is meant.
@@ -189,9 +226,17 @@ class _Join:
         due = self.due_constraints()
         predicates = self.due_predicates()
         parts = []
+        held, width = 0, 8 * (len(self.bound) + 2)
         for candidates in searches:
             candidates = self.next_to(atom, bound_before, candidates, len(searches))
             constraints = unsettled(due, candidates.exact, settled)
+            if witness == "all":
+                self.look_out(match, candidates)
+            if not constraints and not predicates:
+                # The ranges say it all, so there is no need to have them to know how many rows they
+                # hold, or which of them is the first.
+                candidates = self.witnessed(atom, candidates, witness)
+                expect(held + candidates.count, width, lambda: self.growth(bound_before, atom))
             for probes, rows in candidates.pairs():
                 longer = match.extend(probes, atom, rows)
                 mask = holds(longer, constraints, predicates)
@@ -201,9 +246,31 @@ class _Join:
                     probes = probes[kept]
                 if longer.length:
                     parts.append(self.witnesses(longer, atom, probes, witness))
+                    held += parts[-1].length
+                    expect(held, width, lambda: self.growth(bound_before, atom))
         if not parts:
             return Match(self.prepared, self.rels, 0, {})
         return concat_matches(parts, [*bound_before, atom])
+
+    def look_out(self, match: Match, candidates: Candidates) -> None:
+        """Signal that there are many candidates for each partial match, if there is another way."""
+        if self.many and candidates.count > max(MANY, FEW * match.length) and self.prepared.by_ends:
+            raise _Many
+
+    def witnessed(self, atom: int, candidates: Candidates, witness: Witness) -> Candidates:
+        """Ranges that say it all, less the rows that cannot be the witness."""
+        use = self.prepared.uses[atom]
+        asked = use.end if self.asked_of_end(atom) else use.start
+        if witness == "any" or (witness == "earliest" and asked in candidates.exact):
+            return replace(candidates, last=np.minimum(candidates.first + 1, candidates.last))
+        if witness == "latest" and asked in candidates.exact:
+            return replace(candidates, first=np.maximum(candidates.first, candidates.last - 1))
+        return candidates
+
+    def growth(self, bound: Sequence[int], atom: int) -> Growth:
+        """What a step makes grow, for a message."""
+        ours, other = named(self.prepared, bound), named(self.prepared, [atom])
+        return Growth(f"joining {ours} with {other}", JOIN_ADVICE)
 
     def next_to(
         self, atom: int, bound: Sequence[int], candidates: Candidates, searches: int

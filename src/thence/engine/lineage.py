@@ -68,8 +68,12 @@ def _lists(match: Match, parts: Sequence[tuple[Index, int, Index]], count: int) 
         owners.append(owner)
         labels.append(label)
         bases.append(base)
+    none, no_text = np.empty(0, dtype=np.int64), pa.array([], pa.string())
     return _grouped(
-        np.concatenate(owners), pa.concat_arrays(labels), pa.concat_arrays(bases), count
+        np.concatenate([none, *owners]),
+        pa.concat_arrays([no_text, *labels]),
+        pa.concat_arrays([no_text, *bases]),
+        count,
     )
 
 

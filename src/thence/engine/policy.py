@@ -7,7 +7,7 @@ is to choose the least or the greatest number, on every host alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +39,11 @@ def chosen_groups(
 ) -> list[tuple[Match, Index]]:
     """The matches that a policy lets count, and for each row the number of its group: those of one
     group differ only in events of which all are taken as one."""
+    eventless = [match for match in matches if not _slots(match)]
+    if eventless:
+        others = [match for match in matches if match not in eventless]
+        found = chosen_groups(policy, others, used) if others else []
+        return [*found, *_without_events(eventless, found)]
     numbered = _numbered(matches, used if policy.consumes else {})
     rows, order = _in_order(policy, matches, numbered)
     if policy.consumes:
@@ -58,6 +63,18 @@ def chosen_groups(
         if part.length:
             found.append((part, groups[here][mask[here]]))
     return found
+
+
+def _without_events(
+    matches: Sequence[Match], others: Sequence[tuple[Match, Index]]
+) -> Iterator[tuple[Match, Index]]:
+    """Matches of nothing but instants that a program names. There is nothing to choose from, so all
+    of them count; those of one end are one group, which is none of the others' groups."""
+    taken = max((int(groups.max()) + 1 for _, groups in others), default=0)
+    ends = np.concatenate([match.time(match.prepared.conjunct.end) for match in matches])
+    _, groups = np.unique(ends, return_inverse=True)
+    cuts = np.cumsum([match.length for match in matches])[:-1]
+    yield from zip(matches, np.split(groups + taken, cuts), strict=True)
 
 
 def _best(rows: _Rows) -> Mask:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from thence.engine.ends import by_ends
 from thence.engine.nearest import Nearest, nearest
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
@@ -45,8 +46,11 @@ TICK = -1
 class Prepared:
     """A conjunct with its predicates and constraints sorted by what they need."""
 
-    def __init__(self, conjunct: Conjunct) -> None:
+    def __init__(self, conjunct: Conjunct, decided: bool = False) -> None:
+        """``decided`` says that it is a part of another join: that with a given first and last
+        event."""
         self.conjunct = conjunct
+        self.decided = decided
         self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
         self.constraints = self.reduced(conjunct.constraints)
         self.local: dict[int, list[Expr]] = {}
@@ -165,16 +169,19 @@ class Prepared:
     @cached_property
     def stride(self) -> int | None:
         """How long after an event of its own type a result occurs, where a rule says no more than
-        that: the same columns so much after its end, unless something ends in the meantime.
+        that: the same columns so much after its end, unless something ends in the meantime. The
+        result is that instant, or begins when the event does.
 
         The meantimes of one stride after another must have neither gaps nor overlaps, and what must
         be absent must not depend on where one is.
         """
         conjunct = self.conjunct
-        if len(conjunct.positive) != 1 or conjunct.start != conjunct.end:
+        if len(conjunct.positive) != 1:
             return None
         (atom,) = conjunct.positive
         use = self.uses[atom]
+        if conjunct.start not in (conjunct.end, use.start):
+            return None
         since, by = self.base(conjunct.end)
         bare = not (self.constraints or conjunct.predicates or conjunct.having)
         plain = bare and conjunct.gates == (conjunct.end,) and conjunct.policy == UNRESTRICTED
@@ -204,6 +211,12 @@ class Prepared:
             inside = {constraint.later, constraint.earlier} <= {use.start, use.end}
             (own if inside else outer).append(constraint)
         return outer, own
+
+    @cached_property
+    def by_ends(self) -> tuple[Prepared, ...]:
+        """The same join, split by which events are the first and the last; none where that would
+        not help."""
+        return by_ends(self)
 
     @cached_property
     def nearest(self) -> tuple[Nearest, ...]:

@@ -70,6 +70,15 @@ class Part:
         return tuple(event for stage in self.stages for event in stage.events)
 
     @property
+    def users(self) -> dict[str, list[str]]:
+        """For each event, the events that rules derive from it."""
+        found: dict[str, list[str]] = {}
+        for rule in self.prepared:
+            for use in rule.uses:
+                found.setdefault(use.event, []).append(rule.conjunct.event)
+        return found
+
+    @property
     def consuming(self) -> dict[str, str]:
         """The rules that use events up, by the name that they have in state, and what each
         derives."""

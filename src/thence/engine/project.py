@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
+from thence.engine.limits import JOIN_ADVICE, Growth, expect
 from thence.engine.lineage import match_lineage
 from thence.engine.match import Match
 from thence.engine.rows import LINEAGE, distinct, is_points, unique_by
@@ -73,6 +74,7 @@ def projected(match: Match, lineage: bool) -> Events:
     """The events that a rule without aggregates derives, each once (with lineage: once per
     derivation)."""
     conjunct = match.prepared.conjunct
+    expect(match.length, _width(match, lineage), lambda: _deriving(match))
     columns = {name: head_column(match, i) for i, name in enumerate(conjunct.columns)}
     start, end = interval(match)
     if lineage:
@@ -81,9 +83,26 @@ def projected(match: Match, lineage: bool) -> Events:
     return events if _tells_rows_apart(match) else distinct(events)
 
 
+def _width(match: Match, lineage: bool) -> int:
+    """About how many bytes a result takes while it is made."""
+    width = 32
+    for term in match.prepared.conjunct.terms:
+        width += 8
+        if isinstance(term, Column):
+            values = match.rels[term.atom].columns[term.name]
+            width += values.nbytes // max(len(values), 1)
+    return width + (64 * len(match.prepared.conjunct.parts) if lineage else 0)
+
+
+def _deriving(match: Match) -> Growth:
+    conjunct = match.prepared.conjunct
+    what = "its inner pattern" if is_inner(conjunct.event) else f"'{conjunct.event}'"
+    return Growth(f"writing {what}", JOIN_ADVICE, "results")
+
+
 def _tells_rows_apart(match: Match) -> bool:
-    """Whether the head's columns and interval determine every atom's row, so that no two matches
-    give the same event."""
+    """Whether the head's columns and interval determine every atom's row and every tick, so that no
+    two matches give the same event."""
     prepared, conjunct = match.prepared, match.prepared.conjunct
     if conjunct.repetitions:
         return False
@@ -93,7 +112,7 @@ def _tells_rows_apart(match: Match) -> bool:
             shown |= set(link)
     nodes = {prepared.base(node)[0] for node in (conjunct.start, conjunct.end)}
     nodes |= {prepared.base(t.node)[0] for t in conjunct.terms if isinstance(t, NodeTime)}
-    return all(
+    return nodes.issuperset(prepared.ticks) and all(
         unique_by(
             match.rels[atom],
             [column.name for column in shown if column.atom == atom],

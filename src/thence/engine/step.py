@@ -9,13 +9,15 @@ import numpy as np
 
 from thence.engine.derive import Horizon, Inputs, derive, derive_strides
 from thence.engine.growing import Growing, Old
-from thence.engine.lineage import merged, with_more_lineage
+from thence.engine.limits import DEFAULT, RECURSIVE, Growth, Limits, bounded, expect, owner
+from thence.engine.lineage import merged
 from thence.engine.policy import Used
 from thence.engine.program import Part, Stage
 from thence.engine.rows import concat, distinct, take, texts_fit
+from thence.engine.seen import Seen
 from thence.engine.state import State, empty_events
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import Retention
+from thence.logic.conjunct import Retention, is_inner
 from thence.model.events import Events
 
 
@@ -30,6 +32,8 @@ class Options:
     """Called after each stage with how many are done, and how many there are."""
     tables: Mapping[str, Events] = field(default_factory=dict)
     """The rows of the static tables. They are there in every step, and are no part of the state."""
+    limits: Limits = DEFAULT
+    """What the step may take."""
 
 
 @texts_fit()
@@ -44,7 +48,17 @@ def step(
 
     Every new event ends after the previous horizon. Results are given once: a result ends no
     earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
+    A :class:`LimitError` says that a rule would take more than it may; nothing has changed then.
     """
+    with bounded(options.limits, lambda event: owner(event, part.users)) as budget:
+        kept, results = _step(part, state, events, horizon, options)
+        budget.keep(kept.rows, kept.nbytes)
+        return kept, results
+
+
+def _step(
+    part: Part, state: State, events: Mapping[str, Events], horizon: int, options: Options
+) -> tuple[State, dict[str, Events]]:
     old = _known(part, state, options)
     new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
     new |= {name: _none_of(old[name]) for name in part.tables}
@@ -114,7 +128,8 @@ def _run_stage(
 ) -> dict[str, Events]:
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
     none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
-    emitted = {name: Growing(state.emitted.get(name, none[name])) for name in stage.events}
+    of_rounds = Seen if stage.recursive and not options.lineage else Growing
+    emitted = {name: of_rounds(state.emitted.get(name, none[name])) for name in stage.events}
     every = range(len(stage.rules))
     if not stage.recursive:
         return _round(stage, every, inputs, emitted, moment, none, options, used)
@@ -125,6 +140,7 @@ def _run_stage(
     striding = [number for number in every if stage.strides(number)]
     groups = [[n for n in every if n not in striding], *([n] for n in striding)]
     news: list[Mapping[str, Events]] = [{**inputs.new, **none}] * len(groups)
+    taken = 0
     while True:
         now = Horizon(before, moment.now)
         rounds = []
@@ -134,6 +150,8 @@ def _run_stage(
             for name, events in found.items():
                 total[name].add(events)
                 emitted[name].add(events)
+                taken += len(events)
+        expect(taken, RECURSIVE, lambda: _recursing(stage))
         if not any(len(events) for found in rounds for events in found.values()):
             return {name: events.all() for name, events in total.items()}
         # What this round has seen is old for the next; only what it found is new.
@@ -143,6 +161,15 @@ def _run_stage(
             for place in range(len(groups))
         ]
         before = moment.now
+
+
+def _recursing(stage: Stage) -> Growth:
+    names = " and ".join(f"'{name}'" for name in stage.events if not is_inner(name))
+    return Growth(
+        f"the recursion of {names or 'an inner pattern'}",
+        "let each round need another event, or go on by a longer time",
+        "events",
+    )
 
 
 def _together(rounds: Sequence[Mapping[str, Events]]) -> dict[str, Events]:
@@ -158,7 +185,7 @@ def _round(
     stage: Stage,
     rules: Iterable[int],
     inputs: Inputs,
-    known: Mapping[str, Growing],
+    known: Mapping[str, Growing | Seen],
     moment: Horizon,
     none: Mapping[str, Events],
     options: Options,
@@ -177,16 +204,9 @@ def _round(
         used.update({consumer + name: events for name, events in spent.items()})
     found = {}
     for name, pieces in parts.items():
-        whole = concat(pieces) if pieces else none[name]
-        before = known[name].ending_with(whole) if len(whole) else whole
-        if not len(whole):
-            found[name] = none[name]
-        elif options.lineage:
-            found[name] = with_more_lineage(whole, before)
-        elif len(pieces) == 1 and not len(before):
-            found[name] = pieces[0]
-        else:
-            found[name] = distinct(whole, before)
+        found[name] = none[name]
+        if pieces:
+            found[name] = known[name].fresh(concat(pieces), once=len(pieces) == 1)
     return found
 
 

@@ -11,19 +11,27 @@ from __future__ import annotations
 import numpy as np
 
 from thence.engine.arrays import Index
+from thence.engine.keys import combine, identity_codes
+from thence.engine.limits import RECURSIVE, Growth, expect
 from thence.engine.match import Match
 from thence.engine.ranges import TimeIndex, expand
-from thence.engine.rows import take
+from thence.engine.rows import LINEAGE, concat, take
 from thence.engine.search import holds
 from thence.engine.windows import window_key
 from thence.logic.conjunct import WindowUse
 from thence.model.events import Events
+from thence.model.time import format_duration
 
 _NEVER = 2**62
 
 
-def strides(match: Match, now: int) -> Events:
-    """The events that follow from those of a match up to the horizon, in one stride or several."""
+def strides(match: Match, now: int, known: Events) -> Events:
+    """The events that follow from those of a match up to the horizon, in one stride or several.
+
+    From an event that is there already, what follows is found by itself, or has been: so nobody
+    need stride beyond the next event of its kind that is a whole number of strides away. ``known``
+    are the events of the kind from which all has been found.
+    """
     prepared = match.prepared
     by = prepared.stride
     assert by is not None
@@ -34,11 +42,29 @@ def strides(match: Match, now: int) -> Events:
     for window in prepared.conjunct.windows:
         last = np.minimum(last, _reach(match, window, begin))
     count = np.maximum((last - begin) // by, 0)
+    if match.length and LINEAGE not in rel.columns:
+        count = np.minimum(count, _to_next(match, concat([known, take(rel, rows)]), by))
+    expect(count.sum(), RECURSIVE, lambda: _striding(by))
     owners = np.repeat(np.arange(match.length), count)
     steps = np.arange(1, len(owners) + 1) - (np.cumsum(count) - count)[owners]
     times = begin[owners] + steps * by
     chosen = take(rel, rows[owners])
-    return Events(times, times, chosen.columns)
+    begins = times if prepared.conjunct.start == prepared.conjunct.end else chosen.start
+    return Events(begins, times, chosen.columns)
+
+
+def _to_next(match: Match, events: Events, by: int) -> Index:
+    """For each event of a match, how many strides it may take before it meets one of its kind:
+    one of those known, which ``events`` begins with, or one of the match, which it ends with."""
+    conjunct = match.prepared.conjunct
+    alike = [events.end % by, *([] if conjunct.start == conjunct.end else [events.start])]
+    codes, _ = combine([*map(identity_codes, alike), *map(identity_codes, events.columns.values())])
+    order = np.lexsort((events.end, codes))
+    ends = events.end[order]
+    same = codes[order][1:] == codes[order][:-1]
+    free = np.full(len(events), _NEVER)
+    free[order[:-1][same]] = np.maximum(np.diff(ends)[same] // by - 1, 0)
+    return free[len(events) - match.length :]
 
 
 def _reach(match: Match, window: WindowUse, begin: Index) -> Index:
@@ -73,6 +99,15 @@ def _reach(match: Match, window: WindowUse, begin: Index) -> Index:
         still = (found[left] == _NEVER) & (at < last[left])
         left, at, size = left[still], at[still], 2 * size
     return found - lag
+
+
+def _striding(by: int) -> Growth:
+    return Growth(
+        f"going on every {format_duration(by)}",
+        "let it go on by a longer time, or let something end it; without 'until' time ends with "
+        "the last event",
+        "events",
+    )
 
 
 def _pairs(first: Index, last: Index) -> tuple[Index, Index]:

@@ -6,11 +6,15 @@ ticks that its bounds allow, as far as the horizon has passed them.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from thence.engine.limits import Growth, expect
 from thence.engine.match import Match
 from thence.engine.search import holds
 from thence.logic.conjunct import Tick
+from thence.model.time import format_duration
 
 
 def ticked(match: Match, before: int | None, now: int) -> Match:
@@ -32,9 +36,18 @@ def ticked(match: Match, before: int | None, now: int) -> Match:
         most = np.minimum(times + bounds[node, of], now)
         first = -(-least // period)
         count = np.maximum(most // period - first + 1, 0)
+        expect(count.sum(), 24, partial(_ticking, period))
         rows = np.repeat(np.arange(match.length), count)
         begins = np.cumsum(count) - count
         steps = np.arange(len(rows)) - begins[rows]
         match = match.ticking(rows, node, (first[rows] + steps) * period)
     mask = holds(match, *prepared.after_ticks)
     return match if mask is None else match.where(mask)
+
+
+def _ticking(period: int) -> Growth:
+    return Growth(
+        f"a tick every {format_duration(period)}",
+        "let them be further apart, or end sooner; without 'until' time ends with the last event",
+        "ticks",
+    )

@@ -14,6 +14,7 @@ import numpy as np
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.keys import combine, join_codes
+from thence.engine.limits import Growth, expect, named
 from thence.engine.lookup import having
 from thence.engine.match import Match
 from thence.engine.prepared import TICK, Prepared
@@ -102,6 +103,25 @@ class WindowSearch:
         found = copy(self)
         found.match, found.candidates = match, self.candidates.take(rows)
         return found
+
+    def all(self) -> tuple[Index, Index]:
+        """The same as :meth:`found`, in one go; a :class:`LimitError` where that is too much."""
+        if self.exact:
+            expect(self.candidates.count, 32, self._growth)
+        rows, members, held = [], [], 0
+        for some, found in self.found():
+            rows.append(some)
+            members.append(found)
+            held += len(some)
+            expect(held, 16, self._growth)
+        none = np.empty(0, dtype=np.int64)
+        return np.concatenate([none, *rows]), np.concatenate([none, *members])
+
+    def _growth(self) -> Growth:
+        what = named(self.match.prepared, [self.window.atom])
+        return Growth(
+            f"listing each {what} in a window", "make the window shorter, or its key finer"
+        )
 
     def found(self) -> Iterator[tuple[Index, Index]]:
         """Chunks of (row of the match, row of the windowed relation) for what lies inside."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from thence.model.source import Source, Span
+from thence.model.source import NOWHERE, Source, Span
 from thence.model.text import message
 
 Severity = Literal["error", "warning", "info"]
@@ -109,3 +109,38 @@ class EvaluationError(ThenceError):
 
 class StateError(ThenceError):
     """State that cannot be bounded, or saved state that does not fit the program."""
+
+
+class LimitError(ThenceError):
+    """A rule that would take more memory, or have more matches, than it may.
+
+    ``rule`` is its name, ``candidates`` how many rows it was about to have, where that is known,
+    ``hint`` what to do about it, and ``span`` the rule's place in the program.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        rule: str | None = None,
+        candidates: int | None = None,
+        span: Span = NOWHERE,
+    ) -> None:
+        super().__init__(message, hint)
+        self.message, self.hint = self.args
+        self.rule = rule
+        self.candidates = candidates
+        self.span = span
+        self.excerpt: str | None = None
+
+    def in_program(self, source: Source) -> LimitError:
+        """The same with the text of the rule."""
+        if self.span != NOWHERE and self.excerpt is None:
+            line, column = source.position(self.span.start)
+            self.excerpt = f"{source.excerpt(self.span)}\n  (line {line}, column {column})"
+        return self
+
+    def __str__(self) -> str:
+        parts = [self.message, self.excerpt, self.hint and f"  hint: {self.hint}"]
+        return "\n".join(part for part in parts if part)

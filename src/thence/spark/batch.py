@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from thence.engine.limits import Limits
 from thence.engine.program import Compiled
 from thence.model.events import Events
 from thence.spark.blocks import BLOCKS_DDL
@@ -33,13 +35,16 @@ def batch_job(
     lineage: bool,
     until: int | None,
     tables: Mapping[str, Events],
+    limits: Limits,
 ) -> DataFrame:
-    """The job that finds the events in ``emit``; ``tables`` are the rows of static tables."""
+    """The job that finds the events in ``emit``; ``tables`` are the rows of static tables, and
+    ``limits`` what each task may take."""
     known = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
     lengths = known | dict.fromkeys(given.instants, 0)
     pieces = cut(compiled, emit, lengths, slices=True)
     count = shards or batch_shards(given.rows.sparkSession)
     chain = make_chain(pieces, compiled.schemas, emit, count, lineage, until)
+    chain = replace(chain, limits=limits)
     blocks = _with_horizon(chain, given, _packed(chain, given))
     for hop in chain.hops:
         last = hop.number + 1 == chain.end

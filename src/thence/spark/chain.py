@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thence.engine.limits import DEFAULT, Limits
 from thence.engine.needs import retention_of
 from thence.engine.program import Part
 from thence.logic.conjunct import Retention
@@ -67,6 +68,8 @@ class Chain:
     late: bool = False
     holds: tuple[Mapping[str, Any], ...] = ()
     """What the state of each hop holds (``memory.py``); empty in a batch."""
+    limits: Limits = DEFAULT
+    """What each task may take."""
 
     @property
     def end(self) -> int:

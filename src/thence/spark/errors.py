@@ -17,7 +17,13 @@ from thence.spark.required import Py4JError, PySparkException
 
 _CLASSES: dict[str, type[ThenceError]] = {
     kind.__name__: kind
-    for kind in (errors.InputError, errors.EvaluationError, errors.StateError, ThenceError)
+    for kind in (
+        errors.InputError,
+        errors.EvaluationError,
+        errors.LimitError,
+        errors.StateError,
+        ThenceError,
+    )
 }
 # The message of an exception ends where Spark's own words go on.
 _END = r"\s*SQLSTATE: |\n\s+at [\w.$]+\(|\n\nJVM stacktrace|\n\nDuring handling|\Z"

@@ -69,7 +69,7 @@ class Evaluate:
         if hop.how == "whole row":
             each_once = merged if self.chain.lineage else distinct
             return {event: each_once(found) for event, found in events.items()}
-        options = Options(self.chain.lineage, tables=self.facts.read())
+        options = Options(self.chain.lineage, tables=self.facts.read(), limits=self.chain.limits)
         _, results = step(hop.part, State(), events, context.horizon, options)
         if hop.slices is None:
             return results

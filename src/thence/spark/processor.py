@@ -117,7 +117,8 @@ class ShardWork:
                 name: select(found, [c for c in found.columns if c in columns[name]])
                 for name, found in events.items()
             }
-        options = Options(lineage, hop.retention, tables=self.facts.read())
+        limits = self.chain.limits
+        options = Options(lineage, hop.retention, tables=self.facts.read(), limits=limits)
         return step(hop.part, state, events, horizon, options)
 
     def _reported(self, place: int, late: dict[str, Events]) -> Iterator[Block]:

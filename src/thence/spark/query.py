@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from thence.engine.limits import limits
 from thence.model.errors import InputError
 from thence.model.instants import instant, length
 from thence.program import Program
@@ -33,6 +34,8 @@ def detect(
     late: bool = False,
     allow_unbounded: bool = False,
     name: str = "thence",
+    memory_limit: Any = None,
+    max_matches: int | None = None,
 ) -> DataFrame:
     """Find every derived event in DataFrames of events, as a DataFrame.
 
@@ -55,8 +58,10 @@ def detect(
     result, marked in a column ``late``. A program whose state has no bound is refused in a stream
     unless ``allow_unbounded`` is set.
 
-    ``shards`` is over how many shards the work is spread. Nothing is computed until the result
-    is used.
+    ``shards`` is over how many shards the work is spread. ``memory_limit`` and ``max_matches``
+    bound what each task may take, as they do in a program's ``run``; without a limit it is a share
+    of what is free on its machine, divided by the cores there. Nothing is computed until the
+    result is used.
     """
     if not isinstance(program, Program):
         raise InputError(
@@ -64,6 +69,7 @@ def detect(
             f"{type(program).__name__}"
         )
     check_shards(shards)
+    bounds = limits(memory_limit, max_matches, alone=False)
     names = program._emitted(emit)
     if not names:
         raise InputError("the program derives no event, so there is nothing to detect")
@@ -86,13 +92,15 @@ def detect(
         output = make_output(
             compiled.schemas, names, single, sorted(part.base) if late else (), lineage
         )
-        return stream_job(compiled, needs, given, names, output, shards, lineage, late, name, facts)
+        return stream_job(
+            compiled, needs, given, names, output, shards, lineage, late, name, facts, bounds
+        )
     if late:
         raise InputError("late: a batch has all its events, so none of them is late")
     horizon = None if until is None else instant(until, "until")
     given = read_frames(frames, wanted(compiled, part, lineage))
     output = make_output(compiled.schemas, names, single, (), lineage)
-    return batch_job(compiled, given, names, output, shards, lineage, horizon, facts)
+    return batch_job(compiled, given, names, output, shards, lineage, horizon, facts, bounds)
 
 
 def is_streaming(frames: Any) -> bool:

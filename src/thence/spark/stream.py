@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from thence.engine.limits import Limits
 from thence.engine.needs import Needs, bounded
 from thence.engine.program import Compiled
 from thence.engine.state import fingerprint
@@ -49,12 +50,14 @@ def stream_job(
     late: bool,
     name: str,
     tables: Mapping[str, Events],
+    limits: Limits,
 ) -> DataFrame:
-    """The query that finds the events in ``emit``; ``tables`` are the rows of static tables."""
+    """The query that finds the events in ``emit``; ``tables`` are the rows of static tables, and
+    ``limits`` what each task may take."""
     spark = given.rows.sparkSession
     _check_provider(spark)
     count = shards or stream_partitions(spark)
-    chain = stream_chain(compiled, needs, emit, count, lineage, late)
+    chain = replace(stream_chain(compiled, needs, emit, count, lineage, late), limits=limits)
     blocks = packed(given, chain, tick=True)
     for hop in chain.hops:
         facts = shipped(tables, hop.part.tables, spark)

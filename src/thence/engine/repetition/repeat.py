@@ -162,9 +162,7 @@ def _candidates(match: Match, window: WindowUse, search: WindowSearch | None) ->
     rel, repetition = match.rels[window.atom], window.repetition
     assert repetition is not None
     none = np.empty(0, dtype=np.int64)
-    pairs = [] if search is None else list(search.found())
-    rows = np.concatenate([rows for rows, _ in pairs]) if pairs else none
-    members = np.concatenate([members for _, members in pairs]) if pairs else none
+    rows, members = (none, none) if search is None else search.all()
     rows, members = _in_order(match, window.atom, rows, members)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=match.length))))
     fit = np.ones(len(rows), dtype=np.bool_)
