@@ -18,6 +18,7 @@ from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.latest import collecting, identified, ranks_of
 from thence.engine.match import Match
+from thence.engine.project import typed
 from thence.engine.ranges import TimeIndex, blocks, expand
 from thence.engine.rows import is_points, unique_by
 from thence.engine.windows import WindowSearch
@@ -48,10 +49,10 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Eve
     filled = np.flatnonzero(((last > first) | windows[0].optional) & ~torn)
     ranges = _Ranges(match, atom, search.candidates.index, first[filled], last[filled])
     columns = {
-        name: ranges.aggregate(term)
+        name: typed(ranges.aggregate(term), kind)
         if isinstance(term, Aggregate)
         else heads.columns[name].take(pa.array(filled))
-        for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
+        for name, term, kind in zip(conjunct.columns, conjunct.terms, conjunct.types, strict=True)
     }
     return Events(heads.start[filled], heads.end[filled], columns), torn
 
