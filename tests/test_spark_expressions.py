@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import thence
 from thence.engine.evaluate import evaluate
+from thence.engine.usable import needed_rows
 from thence.logic.conjunct import Column
 from thence.logic.expr import Call, Expr, TimeOf, conjuncts
 from thence.model.errors import EvaluationError
@@ -28,7 +29,6 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
 
 from thence.spark.expressions import condition
-from thence.spark.wanted import needed_rows
 
 MONEY, CENTS = Type("decimal", precision=18, scale=6), Type("decimal", precision=38, scale=2)
 ATTRIBUTES: dict[str, Type] = {
@@ -79,8 +79,7 @@ def expressions(texts: list[str]) -> list[Expr | None]:
     stages = thence.compile("\n".join(lines))._compiled.stages
     found: dict[str, Expr | None] = {}
     for stage in stages:
-        part = type("One", (), {"prepared": [alt for rule in stage.rules for alt in rule]})
-        (ways,) = needed_rows(part()).values()
+        (ways,) = needed_rows([alt for rule in stage.rules for alt in rule]).values()
         assert len(ways) == 1
         every = ways[0]
         found[stage.events[0]] = (
