@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thence
-from thence.engine import collect, latest, ranges, sliding
+from thence.engine import collect, latest, ranges, rolling, sliding
 
 PROGRAM = """
 event a(k int); event s(k int, v int);
@@ -88,6 +88,7 @@ def test_ranges_are_what_looking_at_each_event_gives(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranges, "CHUNK", chunk)
+        patch.setattr(rolling, "WORTH", 0)
         ranged = found()
         patch.setattr(collect, "sliding", lambda *_: None)
         assert found() == ranged
@@ -176,8 +177,9 @@ def test_ranges_of_values_of_every_kind(events: list[tuple[Any, ...]], instants:
         results = program.run({"s": table}, until=100)
         return {name: sorted(map(str, table.to_pylist())) for name, table in results.items()}
 
-    by_ranges = found()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rolling, "WORTH", 0)
+        by_ranges = found()
         patch.setattr(collect, "sliding", lambda *_: None)
         assert found() == by_ranges
 

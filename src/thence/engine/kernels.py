@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thence.engine.arrays import FloatTable, Index, IntTable, Mask
+from thence.engine.arrays import Floats, FloatTable, Index, IntTable, Mask
 from thence.engine.compiled import compiled
 
 
@@ -267,8 +267,8 @@ def go_on(
         at += 1 + stop[row] - pointer[row]
 
 
-@numba.njit("f8[::1](f8[::1], i8[::1], i8[::1], i8[::1])", **_COMPILED)
-def sums_of_ranges(values: Any, first: Index, last: Index, order: Index) -> Any:
+@compiled("f8[::1](f8[::1], i8[::1], i8[::1], i8[::1])")
+def sums_of_ranges(values: Floats, first: Index, last: Index, order: Index) -> Floats:
     """The sum of ``values[first:last]`` for each range, added up from left to right. ``order`` has
     ranges that begin together one after another, so that longer ones go on from shorter ones."""
     found = np.zeros(len(first), dtype=np.float64)
@@ -285,7 +285,7 @@ def sums_of_ranges(values: Any, first: Index, last: Index, order: Index) -> Any:
     return found
 
 
-@numba.njit("i8[::1](i8[::1], i8[::1], i8[::1], i8[::1])", **_COMPILED)
+@compiled("i8[::1](i8[::1], i8[::1], i8[::1], i8[::1])")
 def extremes_of_ranges(codes: Index, first: Index, last: Index, order: Index) -> Index:
     """The position of the least of ``codes[first:last]`` for each range, -1 for an empty one.
 
@@ -323,7 +323,7 @@ def extremes_of_ranges(codes: Index, first: Index, last: Index, order: Index) ->
     return found
 
 
-@numba.njit("i8[::1](i8[::1], i8, i8[::1], i8[::1], i8[::1])", **_COMPILED)
+@compiled("i8[::1](i8[::1], i8, i8[::1], i8[::1], i8[::1])")
 def distinct_in_ranges(codes: Index, size: int, first: Index, last: Index, order: Index) -> Index:
     """How many different codes, of ``0 .. size-1``, are in ``codes[first:last]`` of each range.
 

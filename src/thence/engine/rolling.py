@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 
 from thence.engine.arrays import Index
 from thence.engine.functions.values import to_float
-from thence.engine.kernels import distinct_in_ranges, extremes_of_ranges, sums_of_ranges
 from thence.engine.keys import dense, identity_codes
 from thence.engine.order import order_codes
 from thence.logic.expr import Aggregate
 
 _ROOM = 2**62
+WORTH = 1 << 16
+"""How many values all ranges must hold, so that to load compiled loops is worth while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +64,23 @@ def rolled(call: Aggregate, ranges: Ranges, ranks: Index | None = None) -> Any |
 
     ``ranks`` say in which order the values come, where that is not the order of the column.
     """
+    if call.function == "count" and not call.distinct:
+        return pa.array(ranges.sizes)
+    if call.function in ("first", "last") and ranks is None:
+        return ranges.picked(ranges.first if call.function == "first" else ranges.last - 1)
+    if not depends_on_order(call, ranges.values.type) and call.function in ("sum", "avg"):
+        return None if call.distinct else _exact_sums(call, ranges)
+    if call.function == "list" or int(ranges.sizes.sum()) < WORTH:
+        return None
     if call.function == "count":
-        return pa.array(_distinct(ranges) if call.distinct else ranges.sizes)
+        return pa.array(_distinct(ranges))
     if call.function in ("first", "last"):
-        if ranks is None:
-            ends = ranges.first if call.function == "first" else ranges.last - 1
-            return ranges.picked(ends)
+        assert ranks is not None
         return ranges.picked(_extremes(ranks, ranges, call.function == "last"))
     if call.function in ("min", "max"):
         codes = order_codes(ranges.values)
         return ranges.picked(_extremes(codes, ranges, call.function == "max"))
-    if call.function == "list" or call.distinct:
-        return None
-    if pa.types.is_floating(ranges.values.type):
-        return None if ranks is not None else _float_sums(call, ranges)
-    return _exact_sums(call, ranges)
+    return None if call.distinct or ranks is not None else _float_sums(call, ranges)
 
 
 def _visits(ranges: Ranges) -> Index:
@@ -87,17 +90,23 @@ def _visits(ranges: Ranges) -> Index:
 
 def _extremes(codes: Index, ranges: Ranges, greatest: bool) -> Index:
     """The position of the least or greatest code in each range."""
+    from thence.engine.kernels import extremes_of_ranges  # noqa: PLC0415 (compiles)
+
     # Compiled loops take arrays that could be written to, and Arrow's cannot.
     turned = ~codes if greatest else np.array(codes)
     return extremes_of_ranges(turned, ranges.first, ranges.last, _visits(ranges))
 
 
 def _distinct(ranges: Ranges) -> Index:
+    from thence.engine.kernels import distinct_in_ranges  # noqa: PLC0415 (compiles)
+
     codes, size = dense(identity_codes(ranges.values))
     return distinct_in_ranges(np.array(codes), size, ranges.first, ranges.last, _visits(ranges))
 
 
 def _float_sums(call: Aggregate, ranges: Ranges) -> Any:
+    from thence.engine.kernels import sums_of_ranges  # noqa: PLC0415 (compiles)
+
     numbers = np.array(ranges.values.to_numpy(zero_copy_only=False), dtype=np.float64)
     order = np.lexsort((ranges.last, ranges.first))
     sums = sums_of_ranges(numbers, ranges.first, ranges.last, order)
