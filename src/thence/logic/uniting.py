@@ -38,7 +38,7 @@ def with_one_type(rule: Rule, schemas: Mapping[str, EventSchema]) -> Rule:
     def change(node: Any) -> Any:
         return converted.get(id(node), node)
 
-    return changed(rule, change) if converted else rule  # type: ignore[no-any-return]
+    return changed(rule, change) if converted else rule
 
 
 def in_type(value: Expr, wanted: Type) -> Expr:

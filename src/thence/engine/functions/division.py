@@ -98,7 +98,7 @@ def _known(left: Any, right: Any, divisor: Ints) -> npt.NDArray[np.bool_]:
         np.array([value.is_valid]) if isinstance(value, pa.Scalar) else np.asarray(value.is_valid())
         for value in (left, right)
     ]
-    known = valid[0] & valid[1]
+    known: npt.NDArray[np.bool_] = valid[0] & valid[1]
     if bool(np.any(known & (divisor == 0))):
         raise Uncomputable("division by zero")
     return known
@@ -106,7 +106,8 @@ def _known(left: Any, right: Any, divisor: Ints) -> npt.NDArray[np.bool_]:
 
 def _beyond_half(rest: Ints, size: Ints, last: Ints) -> npt.NDArray[np.bool_]:
     other = size - rest
-    return (rest > other) | ((rest == other) & (last % 2 == 1))
+    beyond: npt.NDArray[np.bool_] = (rest > other) | ((rest == other) & (last % 2 == 1))
+    return beyond
 
 
 def _steps(largest: int) -> int:

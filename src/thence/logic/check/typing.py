@@ -45,9 +45,9 @@ class RuleTypes:
                 found = type_of(value, self.leaf)
             except (TypeProblem, Unknown):
                 continue
-            known = self.variables.setdefault(variable.name, found)
+            before = self.variables.setdefault(variable.name, found)
             if variable.name not in bound:
-                self.variables[variable.name] = united(known, found) or known
+                self.variables[variable.name] = united(before, found) or before
 
     def leaf(self, expr: Expr) -> Type:
         """The type of a leaf. Raises :class:`Unknown`, or TypeProblem for a bad attribute."""
