@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences
+from oracle import components, consequences, float_columns
 from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_events
 from oracle_values import canonical
 
@@ -41,7 +41,7 @@ def history_of(program: LogicProgram, events: Sequence[Written], until: int | No
     streams = {schema.name for schema in program.events}
     ends = [event.end for event in events if event.type in streams]
     horizon = until if until is not None else max(ends, default=None)
-    return History(known, names, horizon, program.rules)
+    return History(known, names, horizon, program.rules, float_columns(program))
 
 
 def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:

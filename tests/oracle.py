@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
@@ -31,6 +32,7 @@ from oracle_sequences import names_of
 from oracle_values import canonical, order
 from oracle_windows import identity, own_variables
 
+from thence.logic.check import check_program
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var
 from thence.logic.ops import (
     Atom,
@@ -65,7 +67,7 @@ def meaning(
     streams = [schema.name for schema in program.events]
     ends = [event.at.end for name in streams for event in known[name]]
     horizon = until if until is not None else max(ends, default=None)
-    history = History(known, names, horizon, program.rules)
+    history = History(known, names, horizon, program.rules, float_columns(program))
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
         while any(add(history, rule) for rule in rules):
@@ -80,6 +82,23 @@ def add(history: History, rule: Rule) -> bool:
     before = len(known)
     known |= {event for event, _ in consequences(rule, history)}
     return len(known) > before
+
+
+def float_columns(program: LogicProgram) -> dict[str, frozenset[int]]:
+    """The columns that are floats: beside the floats of another rule, decimals are floats too."""
+    return {
+        name: frozenset(n for n, a in enumerate(schema.attributes) if a.type.kind == "float")
+        for name, schema in check_program(program).schemas.items()
+    }
+
+
+def in_types(values: Iterable[Any], rule: Rule, history: History) -> tuple[Any, ...]:
+    """The values of a head, in the types of its columns."""
+    floats = history.floats.get(rule.event, frozenset())
+    return tuple(
+        canonical(float(value)) if place in floats and isinstance(value, Decimal) else value
+        for place, value in enumerate(values)
+    )
 
 
 def components(rules: tuple[Rule, ...]) -> list[set[str]]:
@@ -119,13 +138,13 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
                 over_repetitions(term, scope) if isinstance(term, Aggregate) else scope.value(term)
                 for term in terms
             ]
-            yield Event(rule.event, tuple(found), at), [match]
+            yield Event(rule.event, in_types(found, rule, history), at), [match]
         return
     merging = merges(rule.policy)
     for number, together in enumerate(counting(rule, history)):
         for match in together:
             scope, _, at = match
-            plain = [
+            found = [
                 scope.value(term)
                 if not isinstance(term, Aggregate)
                 else over_repetitions(term, scope)
@@ -133,6 +152,7 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
                 else None
                 for term in terms
             ]
+            plain = in_types(found, rule, history)
             groups.setdefault((number if merging else at, *plain), []).append(match)
     for (_, *plain), matches in groups.items():
         ats = [at for _, _, at in matches]
@@ -146,7 +166,7 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
             for term, value in zip(rule.terms, plain, strict=True)
         )
         at = Interval(min(at.start for at in ats), max(at.end for at in ats))
-        yield Event(rule.event, values, at), matches
+        yield Event(rule.event, in_types(values, rule, history), at), matches
 
 
 def counting(rule: Rule, history: History) -> list[list[Match]]:

@@ -16,7 +16,7 @@ itself no gate that has not, which is why the gates of absent or collected patte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -99,7 +99,8 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """All events known so far, the names of each type's attributes, the horizon and the rules.
+    """All events known so far, the names of each type's attributes, the horizon, the rules, and
+    which columns are floats.
 
     The horizon is None if nothing has been seen and no end was stated: then nothing is judged.
     """
@@ -108,6 +109,7 @@ class History:
     names: dict[str, tuple[str, ...]]
     horizon: int | None
     rules: tuple[Rule, ...] = ()
+    floats: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def attribute(self, event: Event, name: str) -> Any:
         return event.values[self.names[event.type].index(name)]

@@ -12,13 +12,14 @@ import operator
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
 from thence.logic.expr import Call, Const, Expr
 
 NAN = float("nan")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
 
 
 def instant(microseconds: int) -> datetime:
@@ -87,6 +88,7 @@ def equal(a: Any, b: Any) -> bool | None:
     """``a = b`` as a condition: null if either is null; NaN equals nothing."""
     if a is None or b is None:
         return None
+    a, b = together(a, b)
     return bool(a == b) and a is not NAN
 
 
@@ -113,7 +115,18 @@ def fits(value: Any) -> Any:
 
 
 def arithmetic(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda a, b: fits(function(*together(a, b)))
+    def run(a: Any, b: Any) -> Any:
+        with localcontext(prec=100):
+            return fits(function(*together(a, b)))
+
+    return run
+
+
+def times(a: Any, b: Any) -> Any:
+    """A product; that of a duration and a decimal is rounded to a microsecond, halves to even."""
+    if isinstance(a, timedelta) and isinstance(b, Decimal):
+        return timedelta(microseconds=round(Decimal(a // MICROSECOND) * b))
+    return times(b, a) if isinstance(b, timedelta) and isinstance(a, Decimal) else a * b
 
 
 def together(a: Any, b: Any) -> tuple[Any, Any]:
@@ -128,6 +141,8 @@ def together(a: Any, b: Any) -> tuple[Any, Any]:
 def divide(a: Any, b: Any) -> Any:
     """True division; a float divided by zero is what IEEE 754 says."""
     a, b = together(a, b)
+    if isinstance(a, timedelta) and isinstance(b, Decimal):
+        return timedelta(microseconds=round(Decimal(a // MICROSECOND) / b))
     if isinstance(a, (timedelta, Decimal)) or isinstance(b, Decimal):
         return a / b
     a, b = float(a), float(b)
@@ -156,6 +171,11 @@ def like(text: str, pattern: str) -> bool:
     return re.fullmatch("".join(parts), text, re.DOTALL) is not None
 
 
+def nearest(x: Any) -> Any:
+    """The whole number that is nearest; from halves, the one away from zero."""
+    return x if isinstance(x, int) else Decimal(x).quantize(Decimal(1), ROUND_HALF_UP)
+
+
 def choose(condition: bool | None, then: Any, otherwise: Any) -> Any:
     return then if condition is True else otherwise
 
@@ -177,6 +197,8 @@ WITH_NULLS: dict[str, Callable[..., Any]] = {
     "=": equal,
     "is_null": lambda x: x is None,
     "is distinct from": lambda a, b: not identical(a, b),
+    "greatest": lambda *args: max(known(*args), key=order, default=None),
+    "least": lambda *args: min(known(*args), key=order, default=None),
     "coalesce": lambda *args: next(iter(known(*args)), None),
     "nullif": lambda a, b: None if equal(a, b) is True else a,
     "if": choose,
@@ -191,7 +213,7 @@ STRICT: dict[str, Callable[..., Any]] = {
     ">=": compare(operator.ge),
     "+": arithmetic(operator.add),
     "-": arithmetic(operator.sub),
-    "*": arithmetic(operator.mul),
+    "*": arithmetic(times),
     "/": divide,
     "%": remainder,
     "neg": lambda x: fits(-x),
@@ -208,6 +230,9 @@ STRICT: dict[str, Callable[..., Any]] = {
     "matches": lambda s, pattern: re.search(pattern, s) is not None,
     "replace": str.replace,
     "substring": substring,
+    "round": nearest,
+    "sqrt": lambda x: math.sqrt(x) if x >= 0 else NAN,
+    "power": lambda a, b: float(a) ** float(b),
     "floor": math.floor,
     "ceil": math.ceil,
     "year": lambda t: t.year,

@@ -363,15 +363,15 @@ class PatternWriter:
     def int_condition(self, scope: Piece) -> str:
         x, y = self.of_type(scope, "int"), self.of_type(scope, "int")
         left = self.choose([x, f"{x} + 1", f"{x} * 2", f"-{x}", f"{x} - {y}", f"abs({x})"])
-        right = self.choose(["1", y, f"{y} + 1", "0", f"coalesce({y}, 1)"])
+        right = self.choose(["1", y, f"{y} + 1", "0", f"coalesce({y}, 1)", "1.5", f"{y} * 0.5"])
         if self.chance(20):
-            return f"{x} {self.choose(['in', 'not in'])} (1, {y}, 2)"
+            return f"{x} {self.choose(['in', 'not in'])} ({self.choose(['1', '1.0'])}, {y}, 2)"
         return f"{left} {self.comparison()} {right}"
 
     def float_condition(self, scope: Piece) -> str:
         x, y = self.of_type(scope, "float"), self.of_type(scope, "float")
-        left = self.choose([x, f"{x} * 2", f"{x} / 2", f"{x} - {y}"])
-        return f"{left} {self.comparison()} {self.choose(['0.5', y, '1'])}"
+        left = self.choose([x, f"{x} * 2", f"{x} / 2", f"{x} - {y}", f"{x} * 0.1"])
+        return f"{left} {self.comparison()} {self.choose(['0.5', y, '1', '5e-1', '0.1'])}"
 
     def string_condition(self, scope: Piece) -> str:
         x, y = self.of_type(scope, "string"), self.of_type(scope, "string")
@@ -386,8 +386,8 @@ class PatternWriter:
 
     def decimal_condition(self, scope: Piece) -> str:
         x, y = self.of_type(scope, DECIMAL), self.of_type(scope, DECIMAL)
-        left = self.choose([x, f"{x} + {y}", f"{x} * 2", f"-{x}"])
-        return f"{left} {self.comparison()} {self.choose(['1', y, '0.5'])}"
+        left = self.choose([x, f"{x} + {y}", f"{x} * 2", f"-{x}", f"{x} * 1.5"])
+        return f"{left} {self.comparison()} {self.choose(['1', y, '0.5', f'{y} - 0.125'])}"
 
     def timestamp_condition(self, scope: Piece) -> str:
         x, y = self.of_type(scope, "timestamp"), self.of_type(scope, "timestamp")
@@ -397,7 +397,7 @@ class PatternWriter:
 
     def duration_condition(self, scope: Piece) -> str:
         x, y = self.of_type(scope, "duration"), self.of_type(scope, "duration")
-        left = self.choose([x, f"{x} * 2", f"{x} + {y}", f"-{x}"])
+        left = self.choose([x, f"{x} * 2", f"{x} + {y}", f"-{x}", f"{x} * 0.5"])
         return f"{left} {self.comparison()} {self.choose([y, self.duration()])}"
 
     def null_condition(self, scope: Piece) -> str:

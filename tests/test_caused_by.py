@@ -5,7 +5,12 @@ Where it is true is in ``cases/caused_by.yaml``.
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from conftest import PROFILE
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import thence
 
@@ -63,6 +68,11 @@ def refusal(text: str) -> str:
             "'k' repeats 'b', and causes cannot be asked for among repetitions",
         ),
         (
+            "k(x, count(y) as n) <- o: c(x), over 3 rows of o: collect y: b(x);"
+            "r() <- p: k(_, _), y: b(_), caused_by(p, y);",
+            "'k' collects the last 3 'b', and causes cannot be asked for among a number of rows",
+        ),
+        (
             "r() <- (p: m(_) seq c(_) using last), y: a(_), caused_by(p, y);",
             "'p' is a part of a pattern that is judged by itself, so outside of it there are only "
             "its attributes and times",
@@ -102,3 +112,83 @@ def test_causes_add_nothing_to_the_lineage() -> None:
     assert [(e["label"], e["event"]) for e in row["lineage"]] == [
         (None, "a"), (None, "b"), ("y", "b"),
     ]  # fmt: skip
+
+
+# -- what lineage says
+
+
+LAST_OF = "event s(k int, v int); event d(k int); event e(k int);"
+WAYS = [
+    "l(k) <- d(k) seq s(k, _);",
+    "l(k) <- d(k) and s(k, _) or e(k) seq s(k, _);",
+    "l(k) <- x: s(k, _), y: d(k), x before y, {x, y} within 3 s;",
+    "l(k, count() as n) <- o: d(k), w: extend_backward(o, 4 s), while w: collect s(k, _);",
+    "l(k, count() as n) <- o: d(k), over 4 s of o: collect s(k, _);",
+    "l(k, sum(v) as n) <- o: d(k), over 4 s of o: collect (s(k, v) where v > 1);",
+    "l(k, sum(v) as n) <- o: d(k), over 4 s of o: collect s(k, v), e(_);",
+    "l(k, count(x) as n) <- o: (d(k) seq e(k)), over 4 s of o: collect x: s(k, _);",
+    "l(k, count() as n) <- o: d(k), over 5 s of o: collect (s(k, _) seq e(k));",
+    "l(k, count() as n) <- o: d(k), over 4 s of o: collect m(k); m(k) <- s(k, _) seq e(k);",
+    "l(k, count(x) as n, count(y) as m) <- o: d(k), over 4 s of o: collect x: s(k, _), "
+    "over 2 s of o: collect y: e(k);",
+    "l(count() as k) <- t: ticks(s(_, _), 2 s, 4 s), over 4 s of t: collect s(_, _);",
+    "l(k, count() as n) <- aperiodic*(d(k), s(k, _), e(k));",
+    "l(k) <- aperiodic(d(k), s(k, _), e(k));",
+    "l(k) <- follows(s(k, _), d(k), 3 s);",
+    "l(k) <- precedes(d(k), s(k, _), 3 s);",
+    "l(k) <- any(2, s(k, _), d(k), e(k));",
+    "l(k) <- anyone(s(k, _), d(k));",
+    "l(k) <- both(s(k, _), d(k), 2 s);",
+    "l(k) <- not(e(k)).[s(k, _), d(k)];",
+    "l(k) <- s(k, _) seq d(k) using recent;",
+    "CREATE EVENT l AS SELECT k, COUNT(*) AS n FROM s [RANGE BY '4 s'] PARTITION BY k;",
+    "CREATE EVENT l AS SELECT COUNT(*) AS k FROM s [RANGE BY '4 s' SLIDE BY '2 s'];",
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(
+    given_=st.lists(
+        st.tuples(st.sampled_from("ssde"), st.integers(1, 2), st.integers(1, 3), st.integers(1, 8)),
+        min_size=8, max_size=12, unique=True,
+    )
+)  # fmt: skip
+@settings(max_examples=100 if PROFILE == "long" else 4)
+def test_the_causes_are_those_of_the_lineage(
+    way: str, given_: list[tuple[str, int, int, int]]
+) -> None:
+    program = thence.compile(f"""{LAST_OF} {way}
+    yes(x.k as effect, x.start as xs, x.end as xe, y.v as v, y.k as k, y.start as ys) <-
+      x: l, y: s(_, _), caused_by(x, y);
+    no(x.k as effect, x.start as xs, x.end as xe, y.v as v, y.k as k, y.start as ys) <-
+      x: l, y: s(_, _), not caused_by(x, y);
+    """)
+    events: dict[str, list[dict[str, int]]] = {"s": [], "d": [], "e": []}
+    for kind, k, v, second in given_:
+        more = {"v": v} if kind == "s" else {}
+        events[kind].append({"k": k, **more, "time": second * 1_000_000})
+    results = program.run(events, until=20_000_000, lineage=True)
+    made = {
+        (
+            row["k"],
+            row["start"],
+            row["end"],
+            *sorted(json.loads(e["attributes"]).items()),
+            e["start"],
+        )
+        for row in results["l"].to_pylist()
+        for e in row["lineage"]
+        if e["event"] == "s"
+    }
+    said = {
+        name: {
+            (r["effect"], r["xs"], r["xe"], ("k", r["k"]), ("v", r["v"]), r["ys"])
+            for r in results[name].to_pylist()
+        }
+        for name in ("yes", "no")
+    }
+    assert said["yes"] == made
+    effects = {(row["k"], row["start"], row["end"]) for row in results["l"].to_pylist()}
+    assert len(said["no"] | made) == len(effects) * len(
+        {(r["k"], r["v"], r["time"]) for r in events["s"]}
+    )

@@ -53,7 +53,7 @@ from thence.model.types import INT, NULL
             "'<' cannot take timestamp and string", "timestamp '2026-01-01T06:00:00Z'",
         ),
         ("p <- a('one', _);", "'one'", "a.x is int, and 'one' is string", None),
-        ("p <- a(1.5, _);", "1.5", "a.x is int, and 1.5 is float", None),
+        ("p <- a(1.5, _);", "1.5", "a.x is int, and 1.5 is decimal(2, 1)", None),
         ("p <- a(_, 5);", "5", "a.n is string, and 5 is int", "write '5'"),
         (
             "p <- b(_, '2026-01-01');", "'2026",
@@ -276,6 +276,10 @@ def test_helpers_give_the_types_of_one_rule() -> None:
     assert {name: str(kind) for name, kind in types.items()} == {
         "x": "int",
         "n": "string",
-        "q": "float",
+        "q": "decimal(22, 1)",
     }
-    assert [str(kind) for kind in head_types(logic.rules[0], schemas)] == ["int", "float", "string"]
+    assert [str(kind) for kind in head_types(logic.rules[0], schemas)] == [
+        "int",
+        "decimal(22, 1)",
+        "string",
+    ]

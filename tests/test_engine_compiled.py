@@ -66,6 +66,6 @@ def test_without_numba_the_message_says_what_to_install() -> None:
     source = Path(thence.__file__).parents[1]
     done = python(f"import sys; sys.modules['numba'] = None\n{CODE}", source)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("thence.model.errors.EvaluationError: policies and repetitions need ")
+    assert last.startswith("thence.model.errors.EvaluationError: policies, repetitions and ")
     assert sys.executable in last
     assert "pip install numba" in last

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracle_values import canonical, order
 
 from thence.engine import ranges
 from thence.engine.keys import combine, identity_codes, join_codes
+from thence.engine.order import order_codes, sort_order
 from thence.engine.ranges import TimeIndex, expand
 from thence.engine.rows import concat, distinct, row_ids, take, unique_by
 from thence.model.events import Events
@@ -287,3 +290,34 @@ def test_taking_and_joining_rows_keeps_points_points() -> None:
     mixed = concat([points, longer])
     assert mixed.end.tolist() == [0, 1, 1]
     assert mixed.start.tolist() == [0, 1, 0]
+
+
+SCALARS: list[tuple[Any, list[Any]]] = [
+    (pa.int64(), [1, 2, -(2**63), 2**63 - 1, None]),
+    (pa.float64(), [0.5, -0.0, 0.0, -1e300, float("inf"), float("-inf"), float("nan"), None]),
+    (pa.string(), ["", "a", "ab", "é", "z", None]),
+    (pa.bool_(), [True, False, None]),
+    (pa.decimal128(10, 2), [Decimal("0.10"), Decimal("-3.00"), Decimal("99.99"), None]),
+    (pa.duration("us"), [timedelta(0), timedelta(days=-1), timedelta(microseconds=1), None]),
+]
+
+
+@st.composite
+def columns_of_values(draw: st.DrawFn) -> Any:
+    """A column of values of some type, or of lists of them, or of lists of lists."""
+    kind, values = draw(st.sampled_from(SCALARS))
+    strategy: st.SearchStrategy[Any] = st.sampled_from(values)
+    for _ in range(draw(st.integers(0, 2))):
+        kind = pa.list_(kind)
+        strategy = st.none() | st.lists(strategy, max_size=3)
+    return pa.array(draw(st.lists(strategy, max_size=12)), kind)
+
+
+@given(columns_of_values())
+def test_codes_have_the_order_of_values(column: Any) -> None:
+    codes = order_codes(column).tolist()
+    values = [canonical(value) for value in column.to_pylist()]
+    for (one, a), (two, b) in product(zip(values, codes, strict=True), repeat=2):
+        assert (order(one) < order(two)) == (a < b)
+    ordered = [values[row] for row in sort_order([column])]
+    assert ordered == sorted(values, key=order)

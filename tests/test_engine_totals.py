@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import thence
-from thence.engine import collect, latest, ranges
+from thence.engine import collect, latest, ranges, rolling, sliding
 
 PROGRAM = """
 event a(k int); event s(k int, v int);
@@ -84,6 +88,7 @@ def test_ranges_are_what_looking_at_each_event_gives(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranges, "CHUNK", chunk)
+        patch.setattr(rolling, "WORTH", 0)
         ranged = found()
         patch.setattr(collect, "sliding", lambda *_: None)
         assert found() == ranged
@@ -133,3 +138,63 @@ def test_large_numbers_add_up_exactly(values: list[int]) -> None:
 def test_a_sum_beyond_64_bits_is_refused() -> None:
     with pytest.raises(thence.EvaluationError, match="overflow"):
         totals([2**63 - 1, 1])
+
+
+KINDS = """
+event s(k int, t string, m decimal(10, 2), d duration, b bool, f float, e timestamp);
+texts(k, min(t), max(t), count(distinct t), first(t), last(t), count(t)) <-
+  x: anyone(s(k=k)), over 5 us of x: collect s(k=k, t=t);
+sums(k, sum(m), avg(m), sum(d), avg(d), sum(m * 1.5), sum(f), avg(f)) <-
+  x: anyone(s(k=k)), over 5 us of x: collect s(k=k, m=m, d=d, f=f);
+least(k, min(m), max(d), count(distinct b), min(f), max(f), min(e), count(distinct m)) <-
+  x: anyone(s(k=k)), over 3 rows of x: collect s(k=k, m=m, d=d, b=b, f=f, e=e);
+ever(k, sum(f), min(f), count(distinct t), last(d)) <-
+  x: anyone(s(k=k)), over 1 h of x: collect s(k=k, f=f, t=t, d=d);
+"""
+kinds = st.tuples(
+    st.sampled_from([1, 2]),
+    st.sampled_from(["x", "y", "", "é", None]),
+    st.sampled_from([Decimal("0.25"), Decimal("-1.50"), Decimal("99999999.99"), None]),
+    st.sampled_from([timedelta(microseconds=3), timedelta(0), timedelta(days=-1), None]),
+    st.sampled_from([True, False, None]),
+    st.sampled_from([0.1, 0.2, -0.0, 1e17, -1e17, float("inf"), float("nan"), None]),
+    st.sampled_from([datetime(2026, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC), None]),
+    st.integers(0, 9),
+    st.sampled_from([0, 0, 1, 3]),
+)
+
+
+@given(st.lists(kinds, max_size=14), st.booleans())
+def test_ranges_of_values_of_every_kind(events: list[tuple[Any, ...]], instants: bool) -> None:
+    program = compiled(KINDS)
+    table = [
+        dict(zip("ktmdbfe", each, strict=False))
+        | {"start": each[7], "end": each[7] + (0 if instants else each[8])}
+        for each in events
+    ]
+
+    def found() -> dict[str, Any]:
+        results = program.run({"s": table}, until=100)
+        return {name: sorted(map(str, table.to_pylist())) for name, table in results.items()}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rolling, "WORTH", 0)
+        by_ranges = found()
+        patch.setattr(collect, "sliding", lambda *_: None)
+        assert found() == by_ranges
+
+
+def test_a_wide_window_is_not_looked_at_anew_for_each_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of a hundred thousand windows holds up to as many events: five billion in all."""
+    monkeypatch.setattr(sliding, "expand", None)
+    count = 100_000
+    table = pa.table({"time": pa.array(np.arange(count)), "f": pa.array(np.arange(count) % 7 / 7)})
+    program = thence.compile(
+        "event q(f float);"
+        "r(o.end, sum(f), avg(f), min(f), max(f), count(distinct f), first(f), last(f)) <-"
+        "  o: q, over 1 h of o: collect q(f);"
+    )
+    last = program.run({"q": table})["r"].to_pylist()[-1]
+    assert (last["c6"], last["c5"], last["c8"]) == (7, 6 / 7, (count - 1) % 7 / 7)

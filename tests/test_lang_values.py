@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from test_lang_rules import HOUR, SECOND, X, body, call, number, read, rule
 
 from thence.lang.heads import column_name_warnings
 from thence.logic.expr import Aggregate, Attr, Call, Const, Expr
 from thence.logic.ops import HeadTerm, Where
+from thence.logic.widening import decimal_type
 from thence.model.types import BOOL, DURATION, FLOAT, INT, NULL, STRING, TIMESTAMP
 
 
@@ -32,9 +35,12 @@ def value(text: str) -> Expr:
         ("3", Const(3, INT)),
         ("-3", Const(-3, INT)),
         ("-9223372036854775808", Const(-(2**63), INT)),
-        ("1.5", Const(1.5, FLOAT)),
+        ("1.5", Const(Decimal("1.5"), decimal_type(2, 1))),
+        ("1.50", Const(Decimal("1.50"), decimal_type(3, 2))),
+        ("15e-1", Const(1.5, FLOAT)),
         ("2e3", Const(2000.0, FLOAT)),
-        ("-.5", Const(-0.5, FLOAT)),
+        ("-.5", Const(Decimal("-0.5"), decimal_type(1, 1))),
+        ("-.5e0", Const(-0.5, FLOAT)),
         ("'it''s'", Const("it's", STRING)),
         ('"say ""so"""', Const('say "so"', STRING)),
         ("''", Const("", STRING)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, get_args
 
 import pytest
@@ -32,6 +33,7 @@ Order = thence.event("order", id=str, product=str, qty=int)
 Shipped = thence.event("shipped", id=str, qty=int)
 TYPES = [*(thence.event(name) for name in "abc"), Order, Shipped]
 NAMES: dict[str, Any] = {
+    "Decimal": Decimal,
     **{name: getattr(thence, name) for name in thence.__all__},
     **{kind.__name__: kind() for kind in TYPES[:3]},
     "Order": Order, "o": Order("o"), "s": Shipped("s"), "timedelta": timedelta,

@@ -553,3 +553,41 @@ def test_an_event_that_no_rule_reads_only_moves_time() -> None:
     assert session.push(table.slice(2)).count("r") == 1
     session.push(table.slice(1, 1))
     assert session.late_counts == {"heartbeat": 1}
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept"),
+    [
+        ("r(k) <- (q(k, v) seq b(k)) within 1 day where v > 10;", 1),
+        ("r(k) <- (x: q(k, _) seq b(k)) within 1 day where x.v > 10 and x.n != 3;", 1),
+        ("r(k) <- (q(k, 20) seq b(k)) within 1 day;", 1),
+        ("r(k) <- (q(k, v) seq b(k)) within 1 day;", 5),
+        ("r(k) <- (q(k, v) seq q(k, w)) within 1 day where v > 10 and w < 2;", 3),
+        ("r(k, count(v)) <- o: b(k), over 1 day of o: collect (q(k, v) where v > 10);", 1),
+        ("r(k) <- o: b(k), w: extend(o, 1 day), while w: not (q(k, v) where v > 10);", 1),
+        ("m(k, v) <- q(k, v); r(k) <- (m(k, v) seq b(k)) within 1 day where v > 10;", 1),
+        ("r(k) <- (x: q(k, v)+ seq b(k)) within 1 day where x.v > 10;", 1),
+    ],
+)
+def test_events_that_no_rule_can_use_are_not_kept(rules: str, kept: int) -> None:
+    program = thence.compile(
+        f"event q(k int, v int); event b(k int); {rules.replace('x.n != 3', 'x.k != 3')}"
+    )
+    session = program.session()
+    session.push({"q": [{"k": 1, "v": v, "time": v + 1} for v in (0, 1, 4, 7, 20)]})
+    held = session._state.events
+    assert sum(len(events) for events in held.values()) == kept
+
+
+def test_a_condition_that_cannot_be_computed_is_an_error_only_where_it_is_asked() -> None:
+    program = thence.compile(
+        "event q(v int); event b();"
+        "r() <- o: b, w: extend(o, 1 h), while w: not (q(v) where 10 % v = 3);"
+    )
+    session = program.session(max_delay="2 h")
+    session.push({"q": [{"v": 1, "time": 5}], "b": [{"time": 1}]})
+    assert session.state_rows == 1
+    session.push({"q": [{"v": 0, "time": 4}]})
+    assert session.state_rows == 2
+    with pytest.raises(thence.EvaluationError, match="zero"):
+        session.advance("1970-01-01T03:00:00Z")

@@ -36,6 +36,11 @@ LARGE = EVENTS + "pair(k) <- (a(k, n) seq b(k, _)) within 20 s where n > 5;"
 MORE = EVENTS + "pair(k) <- (a(k, n) seq b(k, m)) within 20 s where m > n + 5;"
 DERIVED = ALONE + "\nbad(k) <- (alone(k) seq c(k)) within 30 s;"
 
+BUILT = EVENTS + (
+    "m(k, n) <- (a(k, n) seq c(k)) within 5 s;"
+    "big(k) <- (m(k, n) seq b(k, _)) within 20 s where n > 5;"
+)
+
 # Its head does not tell on which shard it was found: a second stage sees to it that it comes once.
 ALARM = PAIR + "alarm() <- (a(k, _) seq b(k, _)) within 5 s;"
 
@@ -77,6 +82,15 @@ def reasons(before: str, after: str, **options: Any) -> list[str]:
         ),
         pytest.param(LARGE, LARGE.replace("n > 5", "n > 7"), id="a narrower limit"),
         pytest.param(LARGE, LARGE.replace("n > 5", "n > 5 and n < 9"), id="a condition more"),
+        pytest.param(
+            LARGE.replace("n > 5", "n > 5.5"),
+            LARGE.replace("n > 5", "n > 5.75"),
+            id="a narrower limit with a point",
+        ),
+        pytest.param(
+            LARGE.replace("n > 5", "n > 5.5"), LARGE.replace("n > 5", "n > 6"), id="without a point"
+        ),
+        pytest.param(BUILT, BUILT.replace("n > 5", "n > 7"), id="a narrower limit on derived ones"),
         pytest.param(DERIVED, ALONE, id="a rule less, built on another"),
     ],
 )
@@ -125,6 +139,18 @@ def test_state_that_holds_what_is_needed_fits(before: str, after: str) -> None:
             LARGE.replace("n > 5", "n > 3"),
             "it holds only those 'a' events that the conditions so far let through",
             id="a wider condition",
+        ),
+        pytest.param(
+            LARGE.replace("n > 5", "n > 5.5"),
+            LARGE.replace("n > 5", "n > 5.25"),
+            "it holds only those 'a' events that the conditions so far let through",
+            id="a wider condition with a point",
+        ),
+        pytest.param(
+            BUILT,
+            BUILT.replace("n > 5", "n > 3"),
+            "it holds only those 'm' events that the conditions so far let through",
+            id="a wider condition on derived events",
         ),
         pytest.param(
             LARGE,

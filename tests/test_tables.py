@@ -257,3 +257,16 @@ def test_times_without_an_alias_are_those_of_the_stream() -> None:
     program = thence.compile(STREAMS + "CREATE EVENT r AS SELECT start AS s FROM a, t;")
     found = program.run({"a": [{"x": 1, "time": 5}]}, tables={"t": [{"x": 1, "y": 2}]})
     assert found["r"].num_rows == 1
+
+
+def test_what_is_not_in_a_large_table_is_not_looked_for_row_by_row() -> None:
+    """Ten billion pairs of an event and a row would not fit into memory."""
+    program = thence.compile(
+        "event a(x int); table t(y int);"
+        "CREATE EVENT r AS SELECT x FROM a WHERE x NOT IN (SELECT y FROM t);"
+    )
+    count = 100_000
+    events = pa.table({"time": pa.array(range(count)), "x": pa.array(range(count))})
+    rows = pa.table({"y": pa.array(range(1, count))})
+    found = program.run({"a": events}, tables={"t": rows})["r"].to_pylist()
+    assert [row["x"] for row in found] == [0]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from thence.engine.arrays import Index
 from thence.engine.functions.values import to_float
 from thence.engine.keys import combine, identity_codes
+from thence.engine.order import sort_order
 from thence.engine.rows import concat, row_ids, without_lineage
 from thence.logic.expr import Aggregate
 from thence.model.errors import EvaluationError
@@ -25,29 +26,12 @@ def collection_order(relations: Sequence[Events]) -> Index:
     """
     events = _stacked([without_lineage(relation) for relation in relations])
     times = [pa.array(events.start), pa.array(events.end)]
-    order = _order([*times, *events.columns.values()])
+    order = sort_order([*times, *events.columns.values()])
     ids = row_ids(events)
     _, first, same = np.unique(ids[order], return_index=True, return_inverse=True)
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = first[same]
     return ranks
-
-
-def _order(columns: Sequence[Any]) -> Index:
-    """The order of rows by some columns, nulls first and NaN last; lists do not count."""
-    keys: dict[str, Any] = {}
-    for column in columns:
-        if pa.types.is_nested(column.type):
-            continue
-        if pa.types.is_floating(column.type):
-            # Arrow would put NaN beside the nulls.
-            odd = pc.is_nan(column)
-            keys[f"k{len(keys)}"] = odd
-            column = pc.if_else(odd, 0.0, column)
-        keys[f"k{len(keys)}"] = column
-    table = pa.table(keys)
-    by = [(name, "ascending", "at_start") for name in table.column_names]
-    return pc.sort_indices(table, sort_keys=by).to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _stacked(relations: Sequence[Events]) -> Events:
@@ -83,7 +67,7 @@ def once_per_group(
     same = (groups[first][1:] == groups[first][:-1]) & (members[first][1:] == members[first][:-1])
     if same.any():
         # One member has several values, since they depend on the match too; those go by value.
-        order = _order([values.take(pa.array(first))])
+        order = sort_order([values.take(pa.array(first))])
         first = first[order[np.lexsort((members[first][order], groups[first][order]))]]
     return groups[first], members[first], values.take(pa.array(first))
 

@@ -22,3 +22,6 @@ IntTable = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 FloatTable = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 """Rows of real numbers."""
+
+Floats = npt.NDArray[np.float64]
+"""Real numbers."""

@@ -17,7 +17,7 @@ from thence.engine.latest import among_last, collecting, identified
 from thence.engine.limits import Growth, expect, named
 from thence.engine.lineage import collected_lineage, joined_lineage
 from thence.engine.match import Match
-from thence.engine.project import head_column, interval
+from thence.engine.project import head_column, interval, typed
 from thence.engine.rows import LINEAGE, concat, take
 from thence.engine.sliding import sliding
 from thence.engine.windows import WindowSearch
@@ -231,9 +231,10 @@ def _aggregated(
     ranked = ranks.of(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
     in_group, _, picked = once_per_group(np.concatenate(groups), ranked, argument)
-    call = gathered[0][0].match.prepared.conjunct.terms[place]
+    conjunct = gathered[0][0].match.prepared.conjunct
+    call = conjunct.terms[place]
     assert isinstance(call, Aggregate)
-    return aggregate(call, in_group, picked, count)
+    return typed(aggregate(call, in_group, picked, count), conjunct.types[place])
 
 
 def _collection_of(match: Match, collections: Sequence[Collection], term: Aggregate) -> Collection:

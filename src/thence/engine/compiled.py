@@ -18,9 +18,9 @@ try:
     import numba
 except ImportError as problem:
     raise EvaluationError(
-        "policies and repetitions need Numba, which cannot be imported by the Python that "
-        f"evaluates them, {sys.executable}: {problem}. Run there: pip install numba (on Spark, "
-        "for the Python of every executor)"
+        "policies, repetitions and aggregates over wide windows need Numba, which cannot be "
+        f"imported by the Python that evaluates them, {sys.executable}: {problem}. Run there: pip "
+        "install numba (on Spark, for the Python of every executor)"
     ) from None
 
 F = TypeVar("F", bound=Callable[..., object])

@@ -31,7 +31,6 @@ from thence.engine.ticks import ticked
 from thence.engine.windows import without
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
-from thence.logic.expr import Expr
 from thence.model.events import Events
 
 
@@ -148,12 +147,10 @@ class _Sources:
     def __init__(self, prepared: Prepared, inputs: Inputs) -> None:
         self.prepared = prepared
         self.inputs = inputs
-        self.windows = {window.atom: window for window in prepared.conjunct.windows}
-        self.aliases = _aliases(prepared.conjunct)
         self.cache: dict[tuple[str, int], Events] = {}
 
     def get(self, which: str, atom: int) -> Events:
-        atom = self.aliases.get(atom, atom)
+        atom = self.prepared.aliases.get(atom, atom)
         found = self.cache.get((which, atom))
         if found is None:
             found = self.cache[which, atom] = self._filtered(which, atom)
@@ -161,7 +158,7 @@ class _Sources:
 
     def _filtered(self, which: str, atom: int) -> Events:
         event = self.prepared.uses[atom].event
-        predicates = self._predicates(atom)
+        predicates = self.prepared.own_predicates(atom)
         if which == "all":
             if not predicates:
                 return self.inputs.all(event)
@@ -173,25 +170,6 @@ class _Sources:
         rows = np.arange(len(events))
         mask = holds(Match(self.prepared, rels, len(events), {atom: rows}), (), predicates)
         return events if mask is None else take(events, mask)
-
-    def _predicates(self, atom: int) -> Sequence[Expr]:
-        window = self.windows.get(atom)
-        if window is None:
-            return self.prepared.local.get(atom, ())
-        prepared = self.prepared
-        return [p for p in window.predicates if prepared.atoms_of(prepared.reads(p)) == {atom}]
-
-
-def _aliases(conjunct: Conjunct) -> dict[int, int]:
-    """Atoms that stand for one repetition, and the window whose relation they share, so that equal
-    row numbers are one event."""
-    return {
-        atom: window.atom
-        for window in conjunct.repetitions
-        if (how := window.repetition) is not None
-        for atom in (how.first, how.last, how.previous)
-        if atom is not None
-    }
 
 
 def _terms(

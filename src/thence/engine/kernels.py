@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thence.engine.arrays import FloatTable, Index, IntTable, Mask
+from thence.engine.arrays import Floats, FloatTable, Index, IntTable, Mask
 from thence.engine.compiled import compiled
 
 
@@ -265,3 +265,97 @@ def go_on(
             if strict and starts[j] > ends[current[row]]:
                 nearest[row] = min(nearest[row], ends[j])
         at += 1 + stop[row] - pointer[row]
+
+
+@compiled("f8[::1](f8[::1], i8[::1], i8[::1], i8[::1])")
+def sums_of_ranges(values: Floats, first: Index, last: Index, order: Index) -> Floats:
+    """The sum of ``values[first:last]`` for each range, added up from left to right. ``order`` has
+    ranges that begin together one after another, so that longer ones go on from shorter ones."""
+    found = np.zeros(len(first), dtype=np.float64)
+    begin = done = -1
+    total = 0.0
+    for row in order:
+        if first[row] != begin:
+            begin = done = first[row]
+            total = 0.0
+        while done < last[row]:
+            total += values[done]
+            done += 1
+        found[row] = total
+    return found
+
+
+@compiled("i8[::1](i8[::1], i8[::1], i8[::1], i8[::1])")
+def extremes_of_ranges(codes: Index, first: Index, last: Index, order: Index) -> Index:
+    """The position of the least of ``codes[first:last]`` for each range, -1 for an empty one.
+
+    ``order`` has ranges by their last position. A queue holds the positions that can still be the
+    least of a range that begins later; where a range begins earlier than one before it, all of
+    it is looked at.
+    """
+    found = np.full(len(first), -1, dtype=np.int64)
+    queue = np.empty(len(codes), dtype=np.int64)
+    head = tail = low = pushed = 0
+    for row in order:
+        begin, end = first[row], last[row]
+        if begin >= end:
+            continue
+        if begin < low:
+            best = begin
+            for i in range(begin + 1, end):
+                if codes[i] < codes[best]:
+                    best = i
+            found[row] = best
+            continue
+        low = begin
+        if pushed < begin:
+            head = tail = 0
+            pushed = begin
+        while pushed < end:
+            while tail > head and codes[queue[tail - 1]] > codes[pushed]:
+                tail -= 1
+            queue[tail] = pushed
+            tail += 1
+            pushed += 1
+        while queue[head] < begin:
+            head += 1
+        found[row] = queue[head]
+    return found
+
+
+@compiled("i8[::1](i8[::1], i8, i8[::1], i8[::1], i8[::1])")
+def distinct_in_ranges(codes: Index, size: int, first: Index, last: Index, order: Index) -> Index:
+    """How many different codes, of ``0 .. size-1``, are in ``codes[first:last]`` of each range.
+
+    ``order`` has ranges by their last position. Codes are counted as they enter and leave; where a
+    range begins earlier than one before it, all of it is looked at.
+    """
+    found = np.zeros(len(first), dtype=np.int64)
+    held = np.zeros(size, dtype=np.int64)
+    seen = np.full(size, -1, dtype=np.int64)
+    low = high = different = 0
+    for row in order:
+        begin, end = first[row], last[row]
+        if begin >= end:
+            continue
+        if begin < low:
+            for i in range(begin, end):
+                if seen[codes[i]] != row:
+                    seen[codes[i]] = row
+                    found[row] += 1
+            continue
+        while low < high and low < begin:
+            held[codes[low]] -= 1
+            if held[codes[low]] == 0:
+                different -= 1
+            low += 1
+        if high < begin:
+            high = begin
+        low = begin
+        while high < end:
+            if held[codes[high]] == 0:
+                different += 1
+            held[codes[high]] += 1
+            high += 1
+        found[row] = different
+    return found

@@ -64,6 +64,12 @@ def combine(parts: Sequence[Numbered]) -> Numbered:
     return codes, size
 
 
+def dense(numbered: Numbered) -> Numbered:
+    """The same codes, packed closely where they are not: for arrays with an entry for each."""
+    codes, size = numbered
+    return numbered if size <= 2 * len(codes) else _renumber(codes)
+
+
 def _numbers(column: Any, join: bool) -> Numbered:
     kind = column.type
     if pa.types.is_floating(kind):

@@ -21,7 +21,7 @@ from thence.engine.evaluate import evaluate
 from thence.engine.latest import identified
 from thence.engine.lineage import collected_lineage, joined_lineage
 from thence.engine.match import Match
-from thence.engine.project import head_column, interval
+from thence.engine.project import head_column, interval, typed
 from thence.engine.rows import LINEAGE
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
@@ -107,6 +107,7 @@ def _aggregated(parts: Sequence[Part], place: int, count: int) -> Any:
     ranks = collection_order(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
     in_group, _, picked = once_per_group(np.concatenate(groups), ranks, argument)
-    call = parts[0].match.prepared.conjunct.terms[place]
+    conjunct = parts[0].match.prepared.conjunct
+    call = conjunct.terms[place]
     assert isinstance(call, Aggregate)
-    return aggregate(call, in_group, picked, count)
+    return typed(aggregate(call, in_group, picked, count), conjunct.types[place])

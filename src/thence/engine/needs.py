@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from thence.engine.usable import needed_rows
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Retention, is_inner, longest, retentions
 from thence.model.errors import Diagnostic, StateError, diagnose
@@ -66,11 +67,13 @@ def bounded(needs: Needs) -> Needs:
 def retention_of(rules: Iterable[Prepared], lengths: Mapping[str, int]) -> dict[str, Retention]:
     """For each event that one of the rules reads, the longest time it may still be needed."""
     needed: dict[str, Retention] = {}
+    rules = tuple(rules)
     for rule in rules:
         for kept in retentions(rule.conjunct, lengths):
             if kept.event not in needed or kept.micros > needed[kept.event].micros:
                 needed[kept.event] = kept
-    return needed
+    ways = needed_rows(rules)
+    return {event: replace(kept, ways=ways[event]) for event, kept in needed.items()}
 
 
 def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -201,6 +201,30 @@ class Prepared:
         return limits[since, use.end] + limits[use.end, since] == by - 1 and all(
             read.nodes <= {use.start, use.end} for read in reads
         )
+
+    def own_predicates(self, atom: int) -> Sequence[Expr]:
+        """The predicates that concern one atom alone, in a match or in a window."""
+        atom = self.aliases.get(atom, atom)
+        window = self._windows.get(atom)
+        if window is None:
+            return self.local.get(atom, ())
+        return [p for p in window.predicates if self.atoms_of(self.reads(p)) == {atom}]
+
+    @cached_property
+    def _windows(self) -> dict[int, WindowUse]:
+        return {window.atom: window for window in self.conjunct.windows}
+
+    @cached_property
+    def aliases(self) -> dict[int, int]:
+        """Atoms that stand for one repetition, and the window whose relation they share, so that
+        equal row numbers are one event."""
+        return {
+            atom: window.atom
+            for window in self.conjunct.repetitions
+            if (how := window.repetition) is not None
+            for atom in (how.first, how.last, how.previous)
+            if atom is not None
+        }
 
     def meantime(self, window: WindowUse) -> tuple[list[Constraint], list[Constraint]]:
         """The constraints of a window between its atom and the match, and those on its atom."""

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from thence.engine.arrays import Index
 from thence.engine.evaluate import evaluate
+from thence.engine.functions.values import converted
 from thence.engine.limits import JOIN_ADVICE, Growth, expect
 from thence.engine.lineage import match_lineage
 from thence.engine.match import Match
@@ -18,6 +19,7 @@ from thence.logic.expr import Aggregate, Call
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
 from thence.model.time import EARLIEST, LATEST, format_timestamp
+from thence.model.types import Type
 
 
 def interval(match: Match) -> tuple[Index, Index]:
@@ -48,16 +50,23 @@ def _one_point(match: Match) -> bool:
     return False
 
 
+def typed(column: Any, kind: Type | None) -> Any:
+    """A column of the head in the type that it has in all rules of its event."""
+    if kind is None or column.type == kind.arrow or pa.types.is_nested(column.type):
+        return column
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), kind.arrow)
+    return converted(column, kind.arrow)
+
+
 def head_column(match: Match, place: int) -> Any:
     """A column of the head that is no aggregate over what is collected, in its own type even where
     it is all null."""
     conjunct = match.prepared.conjunct
     term, kind = conjunct.terms[place], conjunct.types[place]
     if isinstance(term, Aggregate):
-        return match.folded(term)
-    column = evaluate(term, match.leaf, match.length)
-    if kind is not None and pa.types.is_null(column.type):
-        return pa.nulls(len(column), kind.arrow)
+        return typed(match.folded(term), kind)
+    column = typed(evaluate(term, match.leaf, match.length), kind)
     if pa.types.is_timestamp(column.type) and isinstance(term, Call):
         reached = pc.min_max(column.view(pa.int64()))
         low, high = reached["min"].as_py(), reached["max"].as_py()

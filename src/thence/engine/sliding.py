@@ -1,8 +1,9 @@
 """Aggregates over sliding windows, without telling apart again what is apart already.
 
 A window that is just a range of the sorted relation, one per group, holds each event once and in
-order. Counts and sums of ints then need only the difference of two running totals: the work is
-that of finding the ranges, however much they overlap. The other aggregates are over the ranges.
+order. Aggregates are then over ranges (``rolling.py``): the work is that of finding them, however
+much they overlap. For lists, and the few others of which that is not so, all that the ranges hold
+is looked at, some ranges at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.latest import collecting, identified, ranks_of
 from thence.engine.match import Match
+from thence.engine.project import typed
 from thence.engine.ranges import TimeIndex, blocks, expand
+from thence.engine.rolling import depends_on_order, over_values, rolled
 from thence.engine.rows import is_points, unique_by
 from thence.engine.windows import WindowSearch
 from thence.logic.expr import Aggregate
@@ -48,10 +51,10 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Eve
     filled = np.flatnonzero(((last > first) | windows[0].optional) & ~torn)
     ranges = _Ranges(match, atom, search.candidates.index, first[filled], last[filled])
     columns = {
-        name: ranges.aggregate(term)
+        name: typed(ranges.aggregate(term), kind)
         if isinstance(term, Aggregate)
         else heads.columns[name].take(pa.array(filled))
-        for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
+        for name, term, kind in zip(conjunct.columns, conjunct.terms, conjunct.types, strict=True)
     }
     return Events(heads.start[filled], heads.end[filled], columns), torn
 
@@ -101,42 +104,21 @@ class _Ranges:
         """An aggregate for each range."""
         if call.arg is None:
             return pa.array(self._last - self._first)
-        if call.function in ("count", "sum", "avg") and not call.distinct:
-            found = self._total(call)
-            if found is not None:
-                return found
-        return self._expanded(call)
+        rows = self._index.at(self._positions)
+        values = self._values(call, rows)
+        ranks: Index | None = None
+        if depends_on_order(call, values.type):
+            rows, ranks = self._in_order()
+            values = self._values(call, rows)
+            if ranks is not None and values.null_count:
+                ranks = ranks[values.is_valid().to_numpy(zero_copy_only=False)]
+        found = rolled(call, over_values(values, self._first, self._last), ranks)
+        return self._expanded(call) if found is None else found
 
     def _values(self, call: Aggregate, rows: Index) -> Any:
         assert call.arg is not None
         alone = Match(self._match.prepared, self._match.rels, len(rows), {self._atom: rows})
         return evaluate(call.arg, alone.leaf, alone.length)
-
-    def _total(self, call: Aggregate) -> Any | None:
-        """From running totals; None where those would not be exact."""
-        values = self._values(call, self._index.at(self._positions))
-        counts = self._between(values.is_valid().to_numpy(zero_copy_only=False))
-        if call.function == "count":
-            return pa.array(counts)
-        if not pa.types.is_integer(values.type):
-            # Differences of running totals of floats would round otherwise than their sums.
-            return None
-        if len(values) == 0:
-            return pa.nulls(len(counts), pa.int64() if call.function == "sum" else pa.float64())
-        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
-        low, high = int(numbers.min()), int(numbers.max())
-        if max(-low, high) * len(numbers) >= 2**62:
-            return None
-        sums = self._between(numbers)
-        empty = counts == 0
-        if call.function == "sum":
-            return pa.array(sums, mask=empty)
-        return pa.array(sums / np.where(empty, 1, counts), mask=empty)
-
-    def _between(self, values: Any) -> Index:
-        """The sum of ``values[first:last]`` for each range."""
-        running = np.concatenate(([0], np.cumsum(values, dtype=np.int64)))
-        return running[self._last] - running[self._first]
 
     def _expanded(self, call: Aggregate) -> Any:
         """From all that the ranges hold, some ranges at a time."""

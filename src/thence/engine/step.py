@@ -16,6 +16,7 @@ from thence.engine.program import Part, Stage
 from thence.engine.rows import concat, distinct, take, texts_fit
 from thence.engine.seen import Seen
 from thence.engine.state import State, empty_events
+from thence.engine.usable import usable
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Retention, is_inner
 from thence.model.events import Events
@@ -213,17 +214,22 @@ def _round(
 def _retained(
     retention_of: Mapping[str, Retention], inputs: Inputs, horizon: int
 ) -> dict[str, Events]:
-    """The events that something later may still need."""
+    """The events that something later may still need: they are young enough, and some rule can use
+    them at all."""
     kept = {}
     for name, retention in retention_of.items():
         if retention.micros <= -UNBOUNDED:
             continue
-        events = inputs.all(name)
-        if len(events) == 0:
-            continue
-        kept[name] = (
-            take(events, events.end > horizon - retention.micros) if retention.bounded else events
-        )
+        whole = inputs.all(name) if () in retention.ways else None
+        pieces = [inputs.old[name], inputs.new[name]] if whole is None else [whole]
+        if retention.bounded:
+            pieces = [take(each, each.end > horizon - retention.micros) for each in pieces]
+        if whole is None:
+            # What is old was of use when it was new.
+            pieces[1] = usable(pieces[1], retention.ways)
+        events = pieces[0] if len(pieces) == 1 else concat(pieces)
+        if len(events):
+            kept[name] = events
     return kept
 
 

@@ -29,10 +29,14 @@ def without(match: Match, window: WindowUse) -> Match:
     """The rows of a match in whose window nothing lies."""
     if len(match.rels[window.atom]) == 0 or match.length == 0:
         return match
-    probing = _probing(match, window)
-    if len(probing.rels[window.atom]) == 0:
+    asked = holds(match, (), _of_match(match, window))
+    rows = np.arange(match.length) if asked is None else np.flatnonzero(asked)
+    probing = _probing(match if asked is None else match.take(rows), window)
+    if len(probing.rels[window.atom]) == 0 or probing.length == 0:
         return match
-    return match.where(~having_any(match, WindowSearch(probing, window)))
+    found = np.zeros(match.length, dtype=np.bool_)
+    found[rows] = having_any(probing, WindowSearch(probing, window))
+    return match.where(~found)
 
 
 def having_any(match: Match, search_: WindowSearch) -> Mask:
@@ -64,6 +68,13 @@ def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
     constraints = match.prepared.reduced(window.constraints)
     mask = holds(longer, constraints, [*_between(match, window), *equal])
     return np.ones(match.length, dtype=np.bool_) if mask is None else mask
+
+
+def _of_match(match: Match, window: WindowUse) -> list[Expr]:
+    """The predicates of a window that read the match alone: where they do not hold, nothing need be
+    looked for."""
+    prepared = match.prepared
+    return [p for p in window.predicates if window.atom not in prepared.atoms_of(prepared.reads(p))]
 
 
 def _between(match: Match, window: WindowUse) -> list[Expr]:

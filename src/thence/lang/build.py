@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 from lark import Token
@@ -27,6 +28,7 @@ from thence.lang.tokens import (
     unquoted,
 )
 from thence.lang.words import TYPE_ALIASES
+from thence.logic.widening import literal_type
 from thence.model.source import Span
 from thence.model.types import (
     BOOL,
@@ -374,7 +376,18 @@ class Build(BuildSql):
         return s.Literal_(value, INT, start_of(token), end_of(token))
 
     def floating(self, parts: Parts) -> s.Literal_:
+        """A number with a point is an exact decimal; one with an exponent is a float, as in SQL."""
         token = parts[0]
+        if "e" not in token.lower():
+            exact = Decimal(token)
+            kind = literal_type(exact)
+            if kind is None:
+                raise SyntaxProblem(
+                    token_span(token),
+                    "this number has more than 38 digits, the most that a decimal has",
+                    "with an exponent it is a float: write e0 behind it",
+                )
+            return s.Literal_(exact, kind, start_of(token), end_of(token))
         value = float(token)
         if math.isinf(value):
             raise SyntaxProblem(token_span(token), "this number is too large for a float")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal
+from decimal import Decimal
+from typing import Any, Literal
 
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, point_in_time
@@ -101,7 +102,7 @@ def regroup(parts: Sequence[s.Node | s.Op], operand: Callable[[s.Node], Expr]) -
         elif part.kind == "prefix":
             after = parts[at]
             if part.text == "-" and isinstance(after, s.Literal_) and _has_sign(after):
-                value = Const(-after.value, after.type, Span(part.start, after.end))
+                value = Const(_negative(after.value), after.type, Span(part.start, after.end))
                 yard.values.append(_Value(value, part.start, after.end))
                 at += 1
             else:
@@ -143,6 +144,13 @@ def _no_condition(op: s.Op, *beside: s.Node | s.Op) -> SyntaxProblem:
 
 def _has_sign(literal: s.Literal_) -> bool:
     return literal.type.numeric or literal.type == DURATION
+
+
+def _negative(value: Any) -> Any:
+    """A number with the other sign. Python would round a long decimal, and keep a zero's sign."""
+    if not isinstance(value, Decimal):
+        return -value
+    return value.copy_negate() if value else value
 
 
 class _Yard:

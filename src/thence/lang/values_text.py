@@ -138,7 +138,9 @@ def _constant(const: Const) -> str:
         case "duration":
             return format_duration(value)
         case "decimal":
-            return f"decimal('{value}')"
+            return f"{value:f}"
         case "float":
-            return repr(float(value))
+            # Without an exponent it would be read as a decimal.
+            shown = repr(float(value))
+            return shown if "e" in shown else f"{shown}e0"
     return str(value)

@@ -316,11 +316,11 @@ class Body:
 
     def over_window(self, pattern: While) -> None:
         """What ends up to the end of an event, so long before it at most."""
-        window, span, reach = pattern.window, pattern.span, pattern.reach
+        window, span, furthest = pattern.window, pattern.span, pattern.furthest
         _, closes = self.ends(self.label(window, self.definition(window, span)), span)
 
         def place(_start: int, end: int) -> list[Constraint]:
-            after = [] if reach is None else [Constraint(closes, end, reach - 1, span)]
+            after = [] if furthest is None else [Constraint(closes, end, furthest, span)]
             return [Constraint(end, closes, 0, span), *after]
 
         self.gates.append(closes)

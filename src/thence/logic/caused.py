@@ -34,6 +34,7 @@ from thence.logic.ops import (
     Ref,
     Rule,
     Where,
+    While,
     Within,
     exprs_of,
     walk,
@@ -287,6 +288,7 @@ class _Causes:
                 continue
             results = f"{INNER}{effect} of rule {number + 1}"
             self._check_repeated(rule, cause, span)
+            self._check_counted(rule, cause, span)
             for making in self._makings(rule):
                 if making.group and results not in self._copied:
                     self._copied.add(results)
@@ -309,6 +311,20 @@ class _Causes:
                         "repetitions",
                         "ask for the events around them, or collect instead of repeating",
                     )
+
+    def _check_counted(self, rule: Rule, cause: str, span: Span) -> None:
+        """Refuse to look for a cause among so many rows: which those are, no pattern says."""
+        for part in walk(rule.body):
+            if isinstance(part, While) and part.mode == "collect" and part.rows is not None:
+                for event in sorted({a.event for a in walk(part.pattern) if isinstance(a, Atom)}):
+                    if event == cause or cause in self.reach(event):
+                        self.problems.error(
+                            span,
+                            f"'{rule.event}' collects the last {part.rows} '{event}', and causes "
+                            "cannot be asked for among a number of rows",
+                            "collect over a duration instead, `over 10 s of …`, or ask for the "
+                            "event that the window looks back from",
+                        )
 
     def _can_look_into(self, rule: Rule, span: Span) -> bool:
         """Whether a rule's own body tells what its results are made of."""

@@ -157,12 +157,17 @@ class WindowUse:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long after its end an event is still needed; ``partner`` is what it waits for."""
+    """How long after its end an event is still needed; ``partner`` is what it waits for.
+
+    ``ways`` are the alternatives in which rules can use it, each with conditions on the event alone
+    that must all hold.
+    """
 
     event: str
     micros: int
     partner: str
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    ways: tuple[tuple[Expr, ...], ...] = ((),)
 
     @property
     def bounded(self) -> bool:

@@ -78,4 +78,4 @@ def _literal(const: Const) -> str:
         return f"timestamp '{format_timestamp(value)}'"
     if kind == "duration":
         return format_duration(value)
-    return str(value)
+    return f"{value:f}" if kind == "decimal" else str(value)

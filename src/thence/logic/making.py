@@ -15,7 +15,7 @@ from thence.logic.alternatives import alternatives
 from thence.logic.changes import changed
 from thence.logic.check.scopes import view_of
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Var
+from thence.logic.expr import Call, Const, TimeOf, Var
 from thence.logic.ops import (
     Allen,
     And,
@@ -27,10 +27,12 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
+    Where,
     While,
     walk,
 )
 from thence.logic.scope import positive_parts
+from thence.model.types import DURATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def _occurring(rule: Rule) -> tuple[list[Pattern], bool]:
     def windows(node: object) -> object:
         if isinstance(node, And) and any(map(_collects, node.parts)):
             beside.extend(
-                Allen("during", own(part.pattern), Ref(part.window))
+                _inside(part, own(part.pattern), f"{INNER}held {next(numbers)}")
                 for part in node.parts
                 if isinstance(part, While) and part.mode == "collect"
             )
@@ -115,6 +117,18 @@ def _occurring(rule: Rule) -> tuple[list[Pattern], bool]:
                 changed(each, _replacing(part, other)) for each in bodies for other in (bare, full)
             ]
     return bodies, group
+
+
+def _inside(window: While, held: Pattern, label: str) -> Pattern:
+    """What a window collects, where the window says."""
+    if not window.over:
+        return Allen("during", held, Ref(window.window))
+    end, until = TimeOf(label, "end"), TimeOf(window.window, "end")
+    conditions = [Call("<=", (end, until))]
+    if window.furthest is not None:
+        since = Call("-", (until, Const(window.furthest, DURATION)))
+        conditions.append(Call(">=", (end, since)))
+    return Where(Label(label, held), Call("and", tuple(conditions)))
 
 
 def _collects(pattern: Pattern) -> bool:

@@ -15,6 +15,7 @@ from thence.logic.optional import variants
 from thence.logic.repeats import is_over, too_late
 from thence.logic.scope import positive_parts
 from thence.logic.timing import close_with_extremes
+from thence.logic.uniting import with_one_type
 from thence.logic.windows import Windows
 from thence.model.errors import CheckError, diagnose
 from thence.model.schema import EventSchema
@@ -33,6 +34,7 @@ class Normaliser:
 
     def rule(self, rule: Rule) -> list[Conjunct]:
         """The conjuncts whose union is the rule."""
+        rule = with_one_type(rule, self.schemas)
         try:
             bodies = alternatives(rule.body)
         except TooManyAlternatives as problem:

@@ -210,6 +210,11 @@ class While(Pattern):
         """Whether it is about what ends up to the end of ``window``, not about what lies in it."""
         return self.reach is not None or self.rows is not None
 
+    @property
+    def furthest(self) -> int | None:
+        """How long before the end of ``window`` at most something ends that ``over`` looks at."""
+        return None if self.reach is None else self.reach - 1
+
 
 @dataclass(frozen=True, slots=True)
 class NoFact(Pattern):

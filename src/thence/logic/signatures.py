@@ -13,6 +13,7 @@ from thence.model.types import BOOL, DECIMAL, DURATION, FLOAT, INT, NULL, STRING
 
 Types = Sequence[Type]
 Signature = Callable[[Types], Type]
+NUMBERS = frozenset({"int", "float", "decimal"})
 
 
 class Mismatch(Exception):
@@ -77,10 +78,8 @@ def times(types: Types) -> Type:
     kinds = {types[0].kind, types[1].kind}
     if "null" in kinds:
         return NULL
-    if kinds in ({"duration", "int"}, {"duration", "float"}):
+    if "duration" in kinds and kinds & NUMBERS:
         return DURATION
-    if kinds == {"duration", "decimal"}:
-        raise _refuse("*", types, "turn the decimal into a float with float(x)")
     return _numbers("*", types)
 
 
@@ -90,7 +89,7 @@ def divided(types: Types) -> Type:
         return NULL
     if kinds == ("duration", "duration"):
         return FLOAT
-    if kinds in (("duration", "int"), ("duration", "float")):
+    if kinds[0] == "duration" and kinds[1] in NUMBERS:
         return DURATION
     found = _numbers("/", types)
     return FLOAT if found.kind == "int" else found
@@ -111,7 +110,6 @@ def same(name: str, kinds: frozenset[str], hint: str | None = None) -> Signature
     return result
 
 
-NUMBERS = frozenset({"int", "float", "decimal"})
 SIZED = NUMBERS | {"duration"}
 ORDERED = SIZED | {"string", "timestamp"}
 

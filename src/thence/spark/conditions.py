@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 from thence.logic.conjunct import Column
@@ -11,7 +12,8 @@ from thence.logic.expr import Call, Const, Expr
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 Form = Sequence[Any]
-"""``[column, "<", number]`` for a limit on a column, ``[text]`` for any other condition."""
+"""``[column, "<", number]`` for a limit on a column, where a decimal is a text; ``[text]`` for any
+other condition."""
 
 
 def condition_form(condition: Expr) -> list[Any]:
@@ -23,14 +25,19 @@ def condition_form(condition: Expr) -> list[Any]:
     """
     match condition:
         case Call(word, (Column(_, name), Const(value, _))) if _is_limit(word, value):
-            return [name, word, value]
+            return [name, word, _stored(value)]
         case Call(word, (Const(value, _), Column(_, name))) if _is_limit(word, value):
-            return [name, _TURNED[word], value]
+            return [name, _TURNED[word], _stored(value)]
     return [repr(condition)]
 
 
 def _is_limit(word: str, value: Any) -> bool:
-    return word in _TURNED and isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return word in _TURNED and number
+
+
+def _stored(value: Any) -> Any:
+    return f"{value:f}" if isinstance(value, Decimal) else value
 
 
 def let_through(needed: Sequence[Sequence[Form]], held: Sequence[Sequence[Form]]) -> bool:
@@ -59,4 +66,11 @@ def _implies(mine: Form, its: Form) -> bool:
         return False
     if mine[2] == its[2]:
         return len(mine[1]) < len(its[1])  # n < 5 implies n <= 5
-    return bool(mine[2] < its[2] if mine[1][0] == "<" else mine[2] > its[2])
+    limit, other = _comparable(mine[2], its[2])
+    return bool(limit < other if mine[1][0] == "<" else limit > other)
+
+
+def _comparable(one: Any, two: Any) -> tuple[Any, Any]:
+    """Two limits as numbers. Beside a float a decimal is one, and those that are one float differ
+    by nothing; what differs as a float differs in any case."""
+    return (one, two) if isinstance(one, int) and isinstance(two, int) else (float(one), float(two))

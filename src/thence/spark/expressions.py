@@ -27,7 +27,7 @@ from thence.logic.expr import Call, Const, Expr, conjuncts
 from thence.logic.functions import type_of
 from thence.logic.widening import MOST_DIGITS, as_decimal
 from thence.model.types import BOOL, FLOAT, INT, NULL, STRING, Type
-from thence.spark.expressions_values import Row, Value, any_of, as_float
+from thence.spark.expressions_values import Row, Value, any_of, as_float, exact_type
 from thence.spark.types import spark_type
 
 _DEEPEST = 40
@@ -332,6 +332,23 @@ _TOTAL = frozenset(
         *("year", "month", "day", "hour", "minute", "second", "weekday"),
     }
 )
+_TOTAL_ON_DECIMALS = frozenset(
+    {
+        "=",
+        "!=",
+        "<",
+        "<=",
+        ">",
+        ">=",
+        "and",
+        "or",
+        "not",
+        "is_null",
+        "is distinct from",
+        "neg",
+        "abs",
+    }
+)
 _TOTAL_ON_FLOATS = frozenset({"+", "-", "*", "/", "neg", "abs", "sign", "floor", "ceil"})
 
 
@@ -340,9 +357,12 @@ def _never_fails(expr: Expr, row: Row) -> bool:
     if not isinstance(expr, Call):
         return True
     kinds = {type_of(arg, row.type_of).kind for arg in expr.args}
-    total = expr.function in _TOTAL and "decimal" not in kinds
+    total = expr.function in (_TOTAL if "decimal" not in kinds else _TOTAL_ON_DECIMALS)
     if expr.function in _TOTAL_ON_FLOATS and type_of(expr, row.type_of) == FLOAT:
-        total = kinds <= {"int", "float"}
+        total = kinds <= {"int", "float", "decimal"}
+    elif len(expr.args) == 2 and "decimal" in kinds:
+        left, right = (type_of(arg, row.type_of) for arg in expr.args)
+        total = total or exact_type(expr.function, left, right) is not None
     return total and all(_never_fails(arg, row) for arg in expr.args)
 
 

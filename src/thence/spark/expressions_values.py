@@ -20,11 +20,13 @@ from pyspark.sql import functions as F
 
 from thence.logic.conjunct import Column as Leaf
 from thence.logic.expr import Call, Const, Expr, TimeOf
+from thence.logic.widening import MOST_DIGITS, as_decimal, decimal_type, exact_digits
 from thence.model.types import DURATION, FLOAT, INT, STRING, TIMESTAMP, Type
 from thence.spark.types import nothing, spark_type
 
 _LONGEST_LITERAL = 2**62
 _LONGEST_TEXT = 2**31 - 1
+_SIGNED_DIGITS = 34
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,9 @@ def as_float(value: Value) -> Column | None:
 Operator = Callable[[Column, Column], Column]
 
 
-def _arithmetic(floats: Operator | None, whole: Operator, times: Mapping[Any, Type]) -> Any:
+def _arithmetic(
+    name: str, floats: Operator | None, whole: Operator, times: Mapping[Any, Type]
+) -> Any:
     """An operator on numbers; ``times`` says which times and durations it takes, and gives."""
 
     def run(left: Value, right: Value) -> Value | None:
@@ -137,12 +141,32 @@ def _arithmetic(floats: Operator | None, whole: Operator, times: Mapping[Any, Ty
             if left.micros is None or right.micros is None:
                 return None
             return _checked(times[kinds], whole, left.micros, right.micros)
-        if floats is None or FLOAT not in kinds:
+        if floats is None:
             return None
+        if FLOAT not in kinds:
+            return _exact(name, floats, left, right)
         one, two = as_float(left), as_float(right)
         return None if one is None or two is None else Value(FLOAT, floats(one, two))
 
     return run
+
+
+def exact_type(name: str, left: Type, right: Type) -> Type | None:
+    """The type of ``+``, ``-`` or ``*`` of ints and decimals, where no digit can be lost: Spark and
+    the engine give up digits beyond the 38th in ways of their own."""
+    if not {left.kind, right.kind} <= {"int", "decimal"} or name not in ("+", "-", "*"):
+        return None
+    precision, scale = exact_digits(name, as_decimal(left), as_decimal(right))
+    return decimal_type(precision, scale) if precision <= MOST_DIGITS else None
+
+
+def _exact(name: str, compute: Operator, left: Value, right: Value) -> Value | None:
+    """Arithmetic of decimals, which never fails where no digit can be lost."""
+    gives = exact_type(name, left.type, right.type)
+    if gives is None or left.column is None or right.column is None:
+        return None
+    one, two = (v.column.cast(spark_type(as_decimal(v.type))) for v in (left, right))  # type: ignore[union-attr]
+    return Value(gives, compute(one, two).cast(spark_type(gives)))
 
 
 def _checked(kind: Type, compute: Operator, left: Column, right: Column) -> Value:
@@ -173,13 +197,19 @@ def _negated(value: Value) -> Value | None:
         return None
     if value.type == INT:
         return _checked(INT, F.try_subtract, F.lit(0).cast("bigint"), value.column)
-    return Value(FLOAT, -value.column) if value.type == FLOAT else None
+    return Value(value.type, -value.column) if _keeps_sign_exact(value.type) else None
 
 
 def _absolute(value: Value) -> Value | None:
-    if value.type != FLOAT or value.column is None:
+    if not _keeps_sign_exact(value.type) or value.column is None:
         return None
-    return Value(FLOAT, F.abs(value.column))
+    return Value(value.type, F.abs(value.column))
+
+
+def _keeps_sign_exact(kind: Type) -> bool:
+    """Whether Spark turns the sign of such a number and nothing else: it rounds decimals with more
+    than 34 digits."""
+    return kind == FLOAT or (kind.kind == "decimal" and kind.precision <= _SIGNED_DIGITS)
 
 
 # -- texts and choices
@@ -223,6 +253,7 @@ def _length(text: Column) -> Column:
 
 _FUNCTIONS: dict[str, Callable[..., Value | None]] = {
     "+": _arithmetic(
+        "+",
         operator.add,
         F.try_add,
         {
@@ -232,6 +263,7 @@ _FUNCTIONS: dict[str, Callable[..., Value | None]] = {
         },
     ),
     "-": _arithmetic(
+        "-",
         operator.sub,
         F.try_subtract,
         {
@@ -240,8 +272,8 @@ _FUNCTIONS: dict[str, Callable[..., Value | None]] = {
             (DURATION, DURATION): DURATION,
         },
     ),
-    "*": _arithmetic(operator.mul, F.try_multiply, {}),
-    "%": _arithmetic(None, F.try_mod, {}),
+    "*": _arithmetic("*", operator.mul, F.try_multiply, {}),
+    "%": _arithmetic("%", None, F.try_mod, {}),
     "/": _divided,
     "neg": _negated,
     "abs": _absolute,

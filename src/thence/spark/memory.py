@@ -23,7 +23,6 @@ from thence.model.schema import EventSchema
 from thence.model.time import format_duration
 from thence.spark.chain import Chain, Hop
 from thence.spark.conditions import condition_form, let_through
-from thence.spark.wanted import needed_rows
 
 VERSION = 1
 
@@ -86,7 +85,6 @@ def refusal(problems: list[str]) -> str:
 def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any]:
     """What the state of a hop holds, as JSON can say it. ``rules`` has a fingerprint of everything
     that a derived event rests on."""
-    rows = needed_rows(hop.part)
     columns = hop.part.columns
     events: dict[str, Any] = {}
     for event, kept in sorted(hop.retention.items()):
@@ -94,12 +92,11 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
             continue
         schema = hop.part.schemas[event]
         names = [n for n in schema.names if chain.lineage or n in columns.get(event, ())]
-        alternatives = rows[event] if event in hop.part.base else ()
         events[event] = {
             "columns": {name: str(schema.type_of(name)) for name in names},
             "kept": kept.micros if kept.bounded else None,
             "key": list(hop.key.columns[event]) if hop.key is not None else [],
-            "rows": [[condition_form(predicate) for predicate in way] for way in alternatives],
+            "rows": [[condition_form(predicate) for predicate in way] for way in kept.ways],
             "rules": rules.get(event, ""),
         }
     return {
@@ -167,7 +164,8 @@ def _event_misfits(event: str, held: Mapping[str, Any], need: Mapping[str, Any])
         found.append(f"it keeps {event} events for {kept}; rules now need them {wanted}")
     if held["key"] != need["key"]:
         found.append(f"{event} events are spread by {held['key']}, not by {need['key']}")
-    if not let_through(need["rows"], held["rows"]):
+    # State that says nothing of rows was written when all derived events were kept.
+    if not let_through(need["rows"], held["rows"] or [[]]):
         found.append(f"it holds only those {event} events that the conditions so far let through")
     if held["rules"] != need["rules"]:
         found.append(f"it holds {event} events that other rules derived")

@@ -23,6 +23,7 @@ from thence.engine.functions.values import (
     broadcast,
     comparable,
     compute,
+    exactly_aligned,
     is_scalar,
     length_of,
     strict,
@@ -75,6 +76,8 @@ def _in(value: Value, *items: Value) -> Value:
     known = [item for item in items if item.is_valid]
     if not known or value.type.id == NULL_ID:
         return _UNKNOWN
+    if not exactly_aligned((value, *known)):
+        return _any(*(_equal(value, item) for item in items))
     value, *known = aligned((value, *known))
     if value.type.id in (INSTANT_ID, LENGTH_ID):
         value, *known = map(as_int64, (value, *known))

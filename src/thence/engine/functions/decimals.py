@@ -1,18 +1,21 @@
 """Decimal arithmetic with the digits that ``logic/widening.py`` promises.
 
 Sums and products are exact in Arrow's 76-digit decimals, and rounded where the result type has less
-room. Quotients are computed one by one: see ``rounding.py`` for why.
+room. Quotients are computed by long division over int64 where the numbers are small enough, or else
+one by one: see ``rounding.py`` for why.
 """
 
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable
 from decimal import Decimal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.functions.rounding import EXACT, by_value, rescaled
+from thence.engine.functions.division import long_division, small_remainder
+from thence.engine.functions.rounding import EXACT, HALF_AWAY, by_value, rescaled
 from thence.engine.functions.values import Uncomputable, Value, to_decimal, type_from_arrow
 from thence.logic.widening import decimal_type, exact_digits
 
@@ -44,15 +47,33 @@ def _wide(value: Value) -> Value:
 
 
 def _divided(operator: str, left: Value, right: Value, target: pa.DataType) -> Value:
-    compute = EXACT.divide if operator == "/" else EXACT.remainder
-    unit = Decimal(1).scaleb(-target.scale)
+    if operator == "/":
+        return quotient(left, right, target, HALF_AWAY)
+    found = small_remainder(left, right, target)
+    if found is not None:
+        return found
+    return by_value(_by_nonzero(EXACT.remainder, target.scale, HALF_AWAY), target, left, right)
+
+
+def quotient(left: Value, right: Value, target: pa.DataType, mode: str) -> Value:
+    """``left / right`` of two decimals, rounded once to the digits of the target."""
+    found = long_division(left, right, target, mode)
+    if found is not None:
+        return found
+    return by_value(_by_nonzero(EXACT.divide, target.scale, mode), target, left, right)
+
+
+def _by_nonzero(
+    compute: Callable[[Decimal, Decimal], Decimal], scale: int, mode: str
+) -> Callable[[Decimal, Decimal], Decimal]:
+    unit = Decimal(1).scaleb(-scale)
 
     def each(dividend: Decimal, divisor: Decimal) -> Decimal:
         if not divisor:
             raise Uncomputable("division by zero")
-        return EXACT.quantize(compute(dividend, divisor), unit)
+        return compute(dividend, divisor).quantize(unit, mode, EXACT)
 
-    return by_value(each, target, left, right)
+    return each
 
 
 def as_decimal_of(value: Value, target: pa.DataType) -> Value:

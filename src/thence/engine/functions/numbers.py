@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.functions.decimals import decimal_arithmetic
-from thence.engine.functions.rounding import CEILING, FLOOR, HALF_AWAY, rounded
+from thence.engine.functions.decimals import decimal_arithmetic, quotient
+from thence.engine.functions.rounding import CEILING, FLOOR, HALF_AWAY, HALF_EVEN, rounded
 from thence.engine.functions.values import (
     DECIMAL_ID,
     FLOAT64,
@@ -34,6 +34,7 @@ from thence.engine.functions.values import (
     compute,
     from_int64,
     strict,
+    to_decimal,
     to_float,
     type_from_arrow,
 )
@@ -98,6 +99,20 @@ def _scaled(kernel: Kernel) -> Kernel:
     def run(left: Value, right: Value) -> Value:
         found = kernel(to_float(as_int64(left)), to_float(as_int64(right)))
         return from_int64(_round_to_microseconds(found), LENGTH)
+
+    return run
+
+
+def _scaled_exactly(operator: str) -> Kernel:
+    """A duration times or by a decimal: exact, and then rounded to whole microseconds."""
+
+    def run(left: Value, right: Value) -> Value:
+        one, two = (to_decimal(as_int64(value)) for value in (left, right))
+        if operator == "/":
+            whole = quotient(one, two, pa.decimal128(38, 0), HALF_EVEN)
+        else:
+            whole = rounded(decimal_arithmetic("*", one, two), 0, HALF_EVEN, pa.decimal128(38, 0))
+        return from_int64(pc.cast(whole, INT64), LENGTH)
 
     return run
 
@@ -238,6 +253,8 @@ NUMBERS: dict[str, Kernel] = {
             (INT_ID, LENGTH_ID): _whole_multiple,
             (LENGTH_ID, FLOAT_ID): _scaled(_multiply_floats),
             (FLOAT_ID, LENGTH_ID): _scaled(_multiply_floats),
+            (LENGTH_ID, DECIMAL_ID): _scaled_exactly("*"),
+            (DECIMAL_ID, LENGTH_ID): _scaled_exactly("*"),
         },
     ),
     "/": _arithmetic(
@@ -248,6 +265,7 @@ NUMBERS: dict[str, Kernel] = {
             (LENGTH_ID, LENGTH_ID): _true_division,
             (LENGTH_ID, INT_ID): _scaled(_divide),
             (LENGTH_ID, FLOAT_ID): _scaled(_divide),
+            (LENGTH_ID, DECIMAL_ID): _scaled_exactly("/"),
         },
     ),
     "%": _arithmetic("%", by_row(_int_remainder, INT64), by_row(_float_remainder, FLOAT64), {}),

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 HALF_AWAY, TOWARDS_ZERO = decimal.ROUND_HALF_UP, decimal.ROUND_DOWN
 FLOOR, CEILING = decimal.ROUND_FLOOR, decimal.ROUND_CEILING
+HALF_EVEN = decimal.ROUND_HALF_EVEN
 
 EXACT = decimal.Context(prec=200, rounding=HALF_AWAY)
 _SMALL = 18

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.functions.rounding import rescaled
-from thence.logic.widening import as_decimal, common_type
+from thence.logic.widening import MOST_DIGITS, as_decimal, common_type
 from thence.model.types import BOOL, DURATION, FLOAT, INT, NULL, STRING, TIMESTAMP, Type, list_of
 
 Value: TypeAlias = Any  # a pyarrow Array or Scalar; pyarrow has no types of its own
@@ -114,6 +114,15 @@ def aligned(values: Sequence[Value]) -> list[Value]:
         raise AssertionError(f"no common type for {[str(v.type) for v in values]}")
     target = common.arrow
     return [converted(value, target) for value in values]
+
+
+def exactly_aligned(values: Sequence[Value]) -> bool:
+    """Whether ints and decimals keep all their digits in the type that they meet in."""
+    types = [as_decimal(type_from_arrow(value.type)) for value in values]
+    if any(found.kind != "decimal" for found in types):
+        return True
+    scale = max(found.scale for found in types)
+    return max(found.precision - found.scale for found in types) + scale <= MOST_DIGITS
 
 
 def comparable(left: Value, right: Value) -> tuple[Value, Value]:

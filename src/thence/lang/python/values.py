@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
 from thence.lang.python.relations import Relations
 from thence.lang.values_text import format_expr
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
+from thence.logic.widening import literal_type
 from thence.model.errors import BuildError, InputError
 from thence.model.instants import instant
 from thence.model.time import parse_duration
@@ -351,13 +352,13 @@ def is_name(text: str) -> bool:
 def _decimal(given: Decimal) -> Value:
     if not given.is_finite():
         raise BuildError(f"{given} is no decimal of the language")
-    shown = f"{given:f}"
-    whole, _, fraction = shown.lstrip("-").partition(".")
-    scale = len(fraction)
-    precision = max(len(whole.lstrip("0")) + scale, 1)
-    if precision > 38:
+    kind = literal_type(given)
+    if kind is None:
         raise BuildError(f"{given} has more than 38 digits, the most that a decimal has")
-    return call("decimal", shown, precision, scale)
+    shown = f"{given:f}"
+    if kind.scale:
+        return Literal_(Const(Decimal(shown), kind))
+    return call("decimal", shown, kind.precision, kind.scale)
 
 
 def micros(given: object, place: str) -> int:

@@ -40,11 +40,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """What one condition asks of tables: rows, and conditions besides. ``reads`` are the aliases
-    of the query around it."""
+    """What one condition asks of tables: rows. ``reads`` are the aliases of the query around it."""
 
     rows: tuple[Row, ...]
-    besides: tuple[s.Node, ...]
     reads: frozenset[str]
     span: Span
 
@@ -118,11 +116,11 @@ class _Reader:
         for item in select.items:
             if isinstance(item, s.Term):
                 self.inside(item.value, select, row.tables)
-        return Lookup((row,), (), frozenset(self.reads), self.span)
+        return Lookup((row,), frozenset(self.reads), self.span)
 
     def contained(self, value: s.Node, node: s.Op) -> Lookup:
-        """``x IN (SELECT c FROM t)``: a row with ``c = x``. As in SQL, what is *not* in it is no
-        null, and there is no null among the rows either."""
+        """``x IN (SELECT c FROM t)``: a row with ``c = x``. As in SQL, ``x`` is *not* in it if
+        there is neither such a row, nor a null among the rows, nor, where ``x`` is null, any."""
         select = self.select(node)
         absent = self.absent != (node.text == "not in query")
         item = select.items[0]
@@ -134,11 +132,10 @@ class _Reader:
             )
         sought = self.outside(value)
         rows = [self.row(select, absent, lambda column: _equal(column, sought))]
-        besides: tuple[s.Node, ...] = ()
         if absent:
             rows.append(self.row(select, absent, lambda column: _is_null(column, "is null")))
-            besides = (_is_null(sought, "is not null"),)
-        return Lookup(tuple(rows), besides, frozenset(self.reads), self.span)
+            rows.append(self.row(select, absent, lambda _: _is_null(sought, "is null")))
+        return Lookup(tuple(rows), frozenset(self.reads), self.span)
 
     def select(self, node: s.Op) -> q.Select:
         """The query, which is about tables and nothing else."""
@@ -309,7 +306,7 @@ def row_items(found: Lookup, names: Names, variables: Variables | None) -> list[
     items: list[s.Node] = []
     for row in found.rows:
         items += _row_patterns(row, names, variables if row.absent else None)
-    return [*items, *found.besides]
+    return items
 
 
 def _row_patterns(row: Row, names: Names, variables: Variables | None) -> Iterable[s.Node]:
@@ -390,5 +387,4 @@ def _rewritten(found: Lookup, leaf: Callable[[s.Name | s.Dotted], s.Node]) -> Lo
         Row(row.tables, tuple(rewritten(c, leaf) for c in row.conditions), row.absent)
         for row in found.rows
     )
-    besides = tuple(rewritten(node, leaf) for node in found.besides)
-    return Lookup(rows, besides, found.reads, found.span)
+    return Lookup(rows, found.reads, found.span)

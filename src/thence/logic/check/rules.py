@@ -14,7 +14,7 @@ from thence.logic.expr_text import expr_text
 from thence.logic.functions import TypeProblem
 from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, While, Within
 from thence.logic.scope import is_own_rule
-from thence.logic.widening import common_type
+from thence.logic.widening import common_type, united
 from thence.model.names import did_you_mean
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
@@ -195,7 +195,7 @@ def _check_conditions(view: RuleView, types: RuleTypes, problems: Problems) -> N
         wanted = types.variables.get(variable.name)
         if found is not None and found.kind == "null":
             problems.error(_span(value), f"'{variable.name}' would always be null")
-        elif found is not None and wanted is not None and found != wanted:
+        elif found is not None and wanted is not None and united(found, wanted) != wanted:
             problems.error(
                 variable.span,
                 f"'{variable.name}' is {found} here and {wanted} elsewhere in the rule",
@@ -224,7 +224,7 @@ def _check_head(view: RuleView, types: RuleTypes, first: Rule, problems: Problem
         except Unknown:
             continue
         wanted = columns[name]
-        if wanted is not None and found.kind != "null" and found != wanted:
+        if wanted is not None and found.kind != "null" and united(found, wanted) != wanted:
             line, _ = problems.source.position(first.head_span.start)
             problems.error(
                 term.span,
@@ -245,8 +245,8 @@ def _equality(left: str, one: Type, right: str, two: Type) -> str:
 
 
 def _conversion(found: Type, wanted: Type, line: int) -> str:
-    if found.kind == "float" and wanted.numeric:
-        return f"write float(x) in the rule on line {line}"
+    if found.kind in ("float", "decimal") and wanted.kind == "int":
+        return f"write {found.kind}(x) in the rule on line {line}"
     if wanted.kind == "decimal":
         return f"write decimal(x, {wanted.precision}, {wanted.scale}) to convert it"
     if found.numeric and wanted.numeric:

@@ -10,6 +10,7 @@ from thence.logic.check.scopes import RuleView, view_of
 from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, Var
 from thence.logic.functions import TypeProblem, type_of
 from thence.logic.ops import Atom, Label, Or, Pattern, Rule, Where, Within
+from thence.logic.widening import united
 from thence.model.schema import Attribute, EventSchema
 from thence.model.types import BOOL, FLOAT, INT, NULL, TIMESTAMP, Type, list_of
 
@@ -38,11 +39,15 @@ class RuleTypes:
                     found = known.get(attribute)
                     if found is not None:
                         self.variables[argument.name] = found
+        bound = frozenset(self.variables)
         for variable, value in view.assignments:
             try:
-                self.variables.setdefault(variable.name, type_of(value, self.leaf))
+                found = type_of(value, self.leaf)
             except (TypeProblem, Unknown):
                 continue
+            before = self.variables.setdefault(variable.name, found)
+            if variable.name not in bound:
+                self.variables[variable.name] = united(before, found) or before
 
     def leaf(self, expr: Expr) -> Type:
         """The type of a leaf. Raises :class:`Unknown`, or TypeProblem for a bad attribute."""
@@ -181,8 +186,9 @@ def infer_columns(
 ) -> dict[str, dict[str, Type | None]]:
     """The columns of all events: those declared, and those that rules derive.
 
-    A column's type is that of the first rule that gives one; in a recursive component, rules are
-    looked at again as more becomes known. What no rule gives stays None.
+    A column's type is that of the first rule that gives one, made wider for the decimals and floats
+    of others; in a recursive component, rules are looked at again as more becomes known. What no
+    rule gives stays None.
     """
     columns = schema_columns({schema.name: schema for schema in declared})
     rules: dict[str, list[RuleView]] = {}
@@ -214,22 +220,17 @@ def infer_columns(
 def _learn(view: RuleView, columns: dict[str, dict[str, Type | None]]) -> bool:
     """Fill in the head's columns from one rule; says whether anything became known."""
     head = columns[view.rule.event]
-    wanted = [
-        (name, term)
-        for name, term in zip(head, view.rule.terms, strict=False)
-        if head[name] is None
-    ]
-    if not wanted:
-        return False
     types = RuleTypes(view, columns)
     learned = False
-    for name, term in wanted:
+    for name, term in zip(head, view.rule.terms, strict=False):
         try:
             found = types.of_term(term.value)
         except (Unknown, TypeProblem):
             continue
-        if found != NULL:
-            head[name] = found
+        known = head[name]
+        wider = found if known is None else united(known, found)
+        if wider is not None and wider not in (NULL, known):
+            head[name] = wider
             learned = True
     return learned
 
