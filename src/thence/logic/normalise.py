@@ -56,9 +56,13 @@ class Normaliser:
         """Whether a name is that of a static table."""
         return name in self.schemas and self.schemas[name].table
 
+    def has_column(self, event: str, name: str) -> bool:
+        """Whether an event has a column of a name."""
+        return event in self.schemas and name in self.schemas[event].names
+
     def conjunct(self, rule: Rule, pattern: Pattern, repeats: bool) -> Conjunct:
         """The conjunct of one alternative of a rule, in which something may be repeated."""
-        body = Body(rule, self.refuse, self.is_table)
+        body = Body(rule, self.refuse, self.is_table, self.has_column)
         for part in positive_parts(pattern):
             if isinstance(part, Label):
                 body.definitions.setdefault(part.name, part)

@@ -139,11 +139,14 @@ class Not(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Within(Pattern):
-    """``p within d``: ``e - s <= d``, with ``d`` in microseconds."""
+    """``p within d``: ``e - s <= d``, with ``d`` in microseconds, where ``s`` is the first start of
+    the events that ``p`` is made of: an instant is made of more than its own time."""
 
     pattern: Pattern
     limit: int
     span: Span = _span()
+    interval: bool = False
+    """Whether it limits the interval of ``p`` and no more; only rewrites say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +296,20 @@ class Beside(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
+class Since(Pattern):
+    """``pattern``, judged on what begins after ``context`` has ended; which adds nothing itself, as
+    in :class:`Beside`. The pattern ends at most ``limit`` later. Where the context depends on the
+    pattern, ``like`` occurs wherever it does. Only rewrites make it.
+    """
+
+    pattern: Pattern
+    context: Pattern
+    limit: int | None = None
+    span: Span = _span()
+    like: Pattern | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HeadTerm:
     """One column of a rule's head: its name and what it holds."""
 
@@ -340,7 +357,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (inner,)
         case Repeat(inner) | NoFact(inner) | Using(inner) | Ticks(inner):
             return (inner,)
-        case Beside(inner, other):
+        case Beside(inner, other) | Since(inner, other):
             return (inner, other)
         case Not(absent, first, last):
             return (absent, first, last)
