@@ -591,7 +591,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             first = at.end + -at.end % ticks.period  # the first whole multiple from there on
             time = first + number * ticks.period
             scope.gates.append(time)
-            return Interval(time, time) if time < at.end + ticks.reach else None
+            return Interval(time, time) if time <= at.end + ticks.reach else None
         case Moments():
             time = moments().moment(pattern, scope)
             return None if time is None else Interval(time, time)
@@ -621,19 +621,21 @@ def moments() -> Any:
 
 def made_since(pattern: Pattern, at: Interval, scope: Scope) -> float:
     """When the first of the events began that an occurrence is made of: an instant is made of more
-    than its own time. What is repeated are events."""
-    starts: list[float] = [at.start]
-    for node in walk_asserted(pattern):
-        match node:
-            case Chosen(_, event):
-                starts.append(event.at.start)
-            case Judged(_, event, chosen=chosen):
-                starts.append(made_since(chosen, event.at, scope))
-            case Ref(label):
-                named, home = scope.labels[label]
-                place = scope.place(label)
-                starts.append(at.start if place is None else made_since(named, place, home))
-    return min(starts)
+    than its own time. The instants of a clock are just that, and what is repeated are events."""
+    match pattern:
+        case Nth():
+            return at.start
+        case Chosen(_, event) | Judged(Moments("periodic"), event):
+            return event.at.start
+        case Judged(_, event, chosen=chosen):
+            return made_since(chosen, event.at, scope)
+        case Ref(label):
+            named, home = scope.labels[label]
+            place = scope.place(label)
+            return at.start if place is None else made_since(named, place, home)
+    inside = [interval(part, replace(scope, asking=False)) for part in asserted(pattern)]
+    parts = zip(asserted(pattern), inside, strict=True)
+    return min([at.start, *(made_since(part, each or at, scope) for part, each in parts)])
 
 
 def span(ats: list[Interval | None]) -> Interval | None:

@@ -49,6 +49,13 @@ def test_the_duration_of_an_instant_is_remarked_on() -> None:
     assert not [d for d in thence.compile(text).check() if "instant" in d.message]
 
 
+def test_a_limit_on_a_clock_is_remarked_on() -> None:
+    text = "event a();\nevent b();\nr() <- periodic(a, 2 s, b) within 5 s;"
+    assert "within any time" in thence.compile(text).check()[0].message
+    text = "event a();\nevent b();\nr() <- (periodic(a, 2 s, b) seq b) within 5 s;"
+    assert not [d for d in thence.compile(text).check() if "within any time" in d.message]
+
+
 def test_a_limit_on_an_instant_bounds_the_state_of_a_session() -> None:
     program = thence.compile("event a();\nevent b();\nr() <- then(a, b) within 5 s;")
     session = program.session()

@@ -115,6 +115,8 @@ class Body:
         """The ends of what the history begins after that is looked at."""
         self.made: dict[str, Made] = {}
         """What the labelled patterns are made of."""
+        self.clocked: set[int] = set()
+        """The atoms that only start a clock: its instants are not made of them."""
         self.placed: set[int] = set()
         """The atoms of which it is known in which history they occur."""
 
@@ -357,7 +359,7 @@ class Body:
         _, closes = self.ends(self.label(window, self.definition(window, span)), span)
 
         def place(_start: int, end: int) -> list[Constraint]:
-            after = [] if reach is None else [Constraint(closes, end, reach - 1, span)]
+            after = [] if reach is None else [Constraint(closes, end, reach, span)]
             return [Constraint(end, closes, 0, span), *after]
 
         self.gates.append(closes)
@@ -400,10 +402,12 @@ class Body:
 
     def ticks(self, pattern: Ticks) -> Interval:
         span = pattern.span
+        first = len(self.atoms)
         _, end = self.ends(self.visit(pattern.pattern), span)
+        self.clocked.update(range(first, len(self.atoms)))
         tick = self.node(Tick(end, pattern.period, len(self.nodes)), span)
         self.constraints.append(Constraint(end, tick, 0, span))
-        self.constraints.append(Constraint(tick, end, pattern.reach - 1, span))
+        self.constraints.append(Constraint(tick, end, pattern.reach, span))
         self.gates.append(tick)
         return self.point(tick)
 

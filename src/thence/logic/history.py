@@ -93,8 +93,9 @@ def is_own_rule(pattern: Pattern) -> bool:
 
 
 def has_instants(pattern: Pattern) -> bool:
-    """Whether something in a pattern occurs at an instant and is made of what came earlier."""
-    return any(isinstance(part, Moments | AnyOne | Ticks) for part in positive_parts(pattern))
+    """Whether something in a pattern occurs at an instant and is made of what came earlier. The
+    ticks of a clock are instants by themselves."""
+    return any(isinstance(part, Moments | AnyOne) for part in positive_parts(pattern))
 
 
 def hides_its_past(pattern: Pattern) -> bool:

@@ -235,9 +235,9 @@ class _Split:
 
     def _hidden(self, columns: Sequence[str], names: Mapping[Read, str]) -> list[Rule]:
         """The rules of the pattern itself."""
-        columns, binding, terms = list(columns), self.binding, self.terms
-        if self.around.limited and (isinstance(self.pattern, Moments) or _is_made(binding)):
-            columns.append(MADE)
+        binding, terms = self.binding, self.terms
+        clock = isinstance(self.pattern, Moments) and not is_row(self.pattern)
+        if self.around.limited and not clock and _is_made(binding):
             terms = (*terms, HeadTerm(MADE, TimeOf(MADE, "made"), self.span))
             binding = Label(MADE, binding, self.span)
         if is_row(self.pattern):
@@ -252,7 +252,7 @@ class _Split:
                 )
             return [replace(rule, policy=self.pattern.policy)]
         assert isinstance(self.pattern, Moments)
-        tick = replace(self.pattern, operator=TICK, parts=(binding,))
+        tick = replace(self.pattern, operator=TICK)
 
         # From one tick to the next what was read through labels comes by name.
         def by_name(node: Any) -> Any:

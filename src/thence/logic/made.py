@@ -98,6 +98,7 @@ def beginnings(body: Body, pattern: Pattern, mark: tuple[int, int]) -> tuple[Nod
     for name in referred:
         made |= body.made[name]
     whole = [pattern, *(body.definitions[name] for name in referred)]
+    made -= Made(frozenset(body.clocked))
     nodes = starts_of(body, made) if any(map(has_instants, whole)) else ()
     columns = [
         Column(atom, MADE)

@@ -194,7 +194,7 @@ class While(Pattern):
 
     It adds nothing to the interval. ``p`` counts if ``w.start < p.start`` and ``p.end < w.end``.
     ``over d of w: collect p`` has a ``reach``, and looks at ends only: ``p`` counts if
-    ``w.end - reach < p.end <= w.end``. ``over n rows of w: collect p`` has ``rows``: of the ``p``
+    ``w.end - reach <= p.end <= w.end``. ``over n rows of w: collect p`` has ``rows``: of the ``p``
     with ``p.end <= w.end``, inside the reach if there is one, the last so many count, in the order
     of (end, start, attributes). Variables and labels that stand only inside ``not`` are local to
     it; those inside ``collect`` can be read by the head's aggregates. With ``collect``, a match
@@ -267,7 +267,7 @@ class AnyOne(Pattern):
 @dataclass(frozen=True, slots=True)
 class Ticks(Pattern):
     """``ticks(p, d, r)``: a point event at each whole multiple ``t`` of ``period`` since 1970 with
-    ``e <= t < e + reach``, ``e`` being the end of ``p``."""
+    ``e <= t <= e + reach``, ``e`` being the end of ``p``."""
 
     pattern: Pattern
     period: int

@@ -27,6 +27,7 @@ from thence.logic.ops import (
     While,
     Within,
     exprs_of,
+    walk,
 )
 from thence.logic.widening import common_type
 from thence.model.names import did_you_mean
@@ -82,6 +83,14 @@ def _warn_of_instants(view: RuleView, problems: Problems) -> None:
                     )
                 case Call(_, args):
                     stack += args
+    for part in walk(view.rule.body):
+        match part:
+            case Within(Ticks() | At() | Moments(operator="periodic"), span=span):
+                problems.warn(
+                    span,
+                    "this is an instant of the clock, so it is within any time",
+                    "put `within` around this and what it is to be near to",
+                )
 
 
 def _is_instant(label: str, view: RuleView) -> bool:
