@@ -623,8 +623,9 @@ def made_since(pattern: Pattern, at: Interval, scope: Scope) -> float:
     """When the first of the events began that an occurrence is made of: an instant is made of more
     than its own time. The instants of a clock are just that, and what is repeated are events."""
     match pattern:
-        case Nth():
-            return at.start
+        case At() | Nth():
+            place = interval(pattern, replace(scope, gates=[]))
+            return at.start if place is None else place.start
         case Chosen(_, event) | Judged(Moments("periodic"), event):
             return event.at.start
         case Judged(_, event, chosen=chosen):
@@ -633,9 +634,7 @@ def made_since(pattern: Pattern, at: Interval, scope: Scope) -> float:
             named, home = scope.labels[label]
             place = scope.place(label)
             return at.start if place is None else made_since(named, place, home)
-    inside = [interval(part, replace(scope, asking=False)) for part in asserted(pattern)]
-    parts = zip(asserted(pattern), inside, strict=True)
-    return min([at.start, *(made_since(part, each or at, scope) for part, each in parts)])
+    return min([at.start, *(made_since(part, at, scope) for part in asserted(pattern))])
 
 
 def span(ats: list[Interval | None]) -> Interval | None:

@@ -115,6 +115,8 @@ class Body:
         """The ends of what the history begins after that is looked at."""
         self.made: dict[str, Made] = {}
         """What the labelled patterns are made of."""
+        self.instants: list[int] = []
+        """The nodes of instants that are those of a clock."""
         self.clocked: set[int] = set()
         """The atoms that only start a clock: its instants are not made of them."""
         self.placed: set[int] = set()
@@ -197,6 +199,7 @@ class Body:
             case At(time, span):
                 node = self.node(Shifted(EPOCH, time), span)
                 self.gates.append(node)
+                self.instants.append(node)
                 return self.point(node)
             case Timer():
                 return self.timer(pattern)
@@ -409,6 +412,7 @@ class Body:
         self.constraints.append(Constraint(end, tick, 0, span))
         self.constraints.append(Constraint(tick, end, pattern.reach, span))
         self.gates.append(tick)
+        self.instants.append(tick)
         return self.point(tick)
 
     # -- names

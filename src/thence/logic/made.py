@@ -24,17 +24,19 @@ if TYPE_CHECKING:
     from thence.logic.body import Body
 
 
-def mark_of(body: Body) -> tuple[int, int]:
-    """How many atoms and windows there are by now."""
-    return len(body.atoms), len(body.windows)
+Mark = tuple[int, int, int]
 
 
-def made_by(body: Body, pattern: Pattern, mark: tuple[int, int]) -> Made:
+def mark_of(body: Body) -> Mark:
+    """How many atoms, windows and instants of clocks there are by now."""
+    return len(body.atoms), len(body.windows), len(body.instants)
+
+
+def made_by(body: Body, pattern: Pattern, mark: Mark) -> Made:
     """What a pattern has made since a mark, and what its labels had made before; without what
     it only refers to."""
     own = {part.name for part in positive_parts(pattern) if isinstance(part, Label)}
-    atoms, windows = (range(*ends) for ends in zip(mark, mark_of(body), strict=True))
-    made = Made(frozenset(atoms), frozenset(windows))
+    made = Made(*(frozenset(range(*ends)) for ends in zip(mark, mark_of(body), strict=True)))
     for name in body.made.keys() - own:
         made -= body.made[name]
     for name in body.made.keys() & own:
@@ -90,7 +92,7 @@ def limited(body: Body, pattern: Within) -> Interval:
     return starts, ends
 
 
-def beginnings(body: Body, pattern: Pattern, mark: tuple[int, int]) -> tuple[Nodes, list[Column]]:
+def beginnings(body: Body, pattern: Pattern, mark: Mark) -> tuple[Nodes, list[Column]]:
     """When what a pattern is made of begins, where its own interval may not tell: nodes, and
     columns of events that are made of more than they last."""
     referred = [part.label for part in positive_parts(pattern) if isinstance(part, Ref)]
@@ -99,7 +101,9 @@ def beginnings(body: Body, pattern: Pattern, mark: tuple[int, int]) -> tuple[Nod
         made |= body.made[name]
     whole = [pattern, *(body.definitions[name] for name in referred)]
     made -= Made(frozenset(body.clocked))
-    nodes = starts_of(body, made) if any(map(has_instants, whole)) else ()
+    nodes: Nodes = ()
+    if any(map(has_instants, whole)):
+        nodes = (*starts_of(body, made), *(body.instants[each] for each in sorted(made.instants)))
     columns = [
         Column(atom, MADE)
         for atom in sorted(made.atoms)

@@ -32,7 +32,9 @@ Place = Callable[[int, int], list[Constraint]]
 class Refuse(Protocol):
     """Makes the error that refuses a rule: where, why, and what to write instead."""
 
-    def __call__(self, span: Span, message: str, hint: str | None = None) -> CheckError: ...
+    def __call__(
+        self, span: Span, message: str, hint: str | None = None, never: bool = False
+    ) -> CheckError: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +48,26 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a pattern has made of the body: atoms and windows, by their numbers."""
+    """What a pattern has made of the body: atoms and windows, by their numbers, and instants of
+    clocks, by theirs."""
 
     atoms: frozenset[int] = frozenset()
     windows: frozenset[int] = frozenset()
+    instants: frozenset[int] = frozenset()
 
     def __or__(self, other: Made) -> Made:
-        return Made(self.atoms | other.atoms, self.windows | other.windows)
+        return Made(
+            self.atoms | other.atoms,
+            self.windows | other.windows,
+            self.instants | other.instants,
+        )
 
     def __sub__(self, other: Made) -> Made:
-        return Made(self.atoms - other.atoms, self.windows - other.windows)
+        return Made(
+            self.atoms - other.atoms,
+            self.windows - other.windows,
+            self.instants - other.instants,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from thence.logic.alternatives import alternatives
 from thence.logic.body import Body
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
-from thence.logic.conjunct import Column, NodeTime, WindowUse
+from thence.logic.conjunct import Column, NodeTime, WindowUse, close_with_extremes
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
 from thence.logic.history import CONTEXT, context_of, hides_its_past
 from thence.logic.ops import (
@@ -38,7 +38,6 @@ from thence.logic.scope import (
     positive_variables,
     repeated_variables,
 )
-from thence.logic.timing import close_with_extremes
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE
 from thence.model.types import STRING, Type
@@ -117,6 +116,7 @@ class Windows:
                 atom.span if atom.span != NOWHERE else self.body.rule.span,
                 "nothing can ever be collected here: the window has no inside that it could be in",
                 "a window holds what starts after it and ends before it; make it longer",
+                never=True,
             )
         return [
             WindowUse(
@@ -146,6 +146,7 @@ class Windows:
                 record.pattern.span,
                 "there is no room for a repetition here",
                 "no event times satisfy all temporal conditions: remove or turn round one of them",
+                never=True,
             )
         return closed
 
