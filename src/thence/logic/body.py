@@ -111,8 +111,6 @@ class Body:
         """What aggregates over repetitions can read."""
         self.silent = False
         """Whether what is visited only stands beside the match."""
-        self.left: Nodes = ()
-        """The ends of what the history begins after that is looked at."""
         self.made: dict[str, Made] = {}
         """What the labelled patterns are made of."""
         self.instants: list[int] = []

@@ -54,9 +54,7 @@ def following(body: Body, pattern: Pattern, context: Context, span: Span) -> Int
     """A pattern in the history that begins after something: nothing that it is made of, and
     nothing that must be absent for it, begins earlier."""
     mark = mark_of(body)
-    outside, body.left = body.left, context.ends
     starts, ends = body.visit(pattern)
-    body.left = outside
     made = made_by(body, pattern, mark)
     referred = [part.label for part in positive_parts(pattern) if isinstance(part, Ref)]
     nodes = union([starts, starts_of(body, made), *(body.labels[name][0] for name in referred)])
