@@ -27,6 +27,9 @@ def by_itself(pattern: Pattern, history: History) -> Found:
         rule = Rule("#", (), pattern.pattern, policy=pattern.policy)
         yield from (match for together in counting(rule, history) for match in together)
         return
+    if pattern.operator == "relative+":
+        yield from rows(pattern.parts[0], history)
+        return
     (closing,) = pattern.absent
     for scope, chosen, at in known(pattern.parts[0], history):
         ends = [found.end for _, _, found in found_beside(closing, scope) if found.end >= at.end]
@@ -36,9 +39,24 @@ def by_itself(pattern: Pattern, history: History) -> Found:
             yield scope, chosen, Interval(time, time)
 
 
-def known(pattern: Pattern, history: History) -> Found:
+def rows(pattern: Pattern, history: History) -> Found:
+    """relative+(E)[h]: E, and E in what is left of the history after one of these, and so on. The
+    variables of E have one value for the whole row."""
+    waiting: list[tuple[History, dict[str, Any]]] = [(history, {})]
+    seen = set()
+    while waiting:
+        left, values = waiting.pop()
+        for scope, chosen, at in known(pattern, left, values):
+            yield scope, chosen, Interval(at.end, at.end)
+            values_so_far = handed_out(pattern, scope)
+            if (at.end, *values_so_far.items()) not in seen:
+                seen.add((at.end, *values_so_far.items()))
+                waiting.append((left.after(at.end), values_so_far))
+
+
+def known(pattern: Pattern, history: History, values: dict[str, Any] | None = None) -> Found:
     """The occurrences of a pattern none of whose gates lies after the horizon."""
-    for scope, chosen, at in occurrences(pattern, Scope(history)):
+    for scope, chosen, at in occurrences(pattern, Scope(history, values or {})):
         if all(gate <= history.horizon for gate in scope.gates):
             yield scope, chosen, at
 

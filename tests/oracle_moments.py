@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from oracle_patterns import Interval, Scope, found_beside, interval
@@ -44,6 +45,8 @@ def allen(relation: str, a: Interval, b: Interval) -> bool:
 def moment(pattern: Moments, scope: Scope) -> int | None:
     """The point at which a semantic window, or an operator of SNOOP or COMPOSE, occurs, as paper 0
     writes each down."""
+    if pattern.operator == "relative":
+        return relative(pattern, scope)
     ats = [interval(part, scope) for part in pattern.parts]
     if None in ats:
         return None
@@ -71,7 +74,9 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
             holds = all(a <= b for a, b in pairwise(times))
         case "prior":  # F after E
             holds = all(a < b for a, b in pairwise(times))
-        case "relative+":  # the union of all relative^i(E): E is one of them, and all end with an E
+        case (
+            "relative+"
+        ):  # of what only adds to what occurs, each relative^i(E) occurs where E does
             holds = True
         case "simultaneous":  # E and F at one time
             holds = len(set(times)) == 1
@@ -93,3 +98,17 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
         case other:
             raise AssertionError(other)
     return t if holds else None
+
+
+def relative(pattern: Moments, scope: Scope) -> int | None:
+    """relative(E, F)[h], the union of F[hi], where hi is h without all up to the ith E."""
+    first, *rest = pattern.parts
+    at = interval(first, scope)
+    for part in rest:
+        if at is None:
+            return None
+        ended = at.end
+        at = interval(part, replace(scope, history=scope.history.after(ended)))
+        if at is not None and not at.start > ended:
+            return None
+    return None if at is None else at.end

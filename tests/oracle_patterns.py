@@ -103,6 +103,8 @@ class History:
     which columns are floats.
 
     The horizon is None if nothing has been seen and no end was stated: then nothing is judged.
+    What follows an occurrence is judged on the history that begins ``since`` then: ``whole`` is
+    all of it. Where events are ``cut``, it is still to be told since when.
     """
 
     events: dict[str, set[Event]]
@@ -110,6 +112,25 @@ class History:
     horizon: int | None
     rules: tuple[Rule, ...] = ()
     floats: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    since: float = -float("inf")
+    whole: History | None = None
+    cut: bool = False
+
+    def after(self, time: float) -> History:
+        """COMPOSE's history that begins after a time: what started up to then is deleted."""
+        left = {
+            name: {e for e in known if e.at.start > time} for name, known in self.events.items()
+        }
+        return replace(self, events=left, since=time, whole=self.whole or self, cut=False)
+
+    def cuts(self) -> Iterator[History]:
+        """All that can be left of it after some time, if that is still to be told."""
+        yield replace(self, cut=False)
+        if self.cut:
+            for time in sorted(
+                {event.at.start for known in self.events.values() for event in known}
+            ):
+                yield self.after(time)
 
     def attribute(self, event: Event, name: str) -> Any:
         return event.values[self.names[event.type].index(name)]
@@ -147,7 +168,8 @@ class Judged(Pattern):
     """A pattern that is judged by itself, and one occurrence of it: an event like any other.
 
     ``variables`` and ``labels`` are what the occurrence binds for others, ``repeated`` what
-    aggregates around it may be over, ``chosen`` what it is made of.
+    aggregates around it may be over, ``chosen`` what it is made of, and ``history`` what it was
+    judged on.
     """
 
     pattern: Pattern
@@ -156,6 +178,7 @@ class Judged(Pattern):
     labels: dict[str, tuple[Pattern, Scope]]
     repeated: dict[Repeat, list[tuple[Scope, Pattern, Interval]]]
     chosen: Pattern
+    history: History
 
 
 def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
@@ -198,13 +221,15 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
             for chain in chains(sorted_choices(inner, history)):
                 if chain or least == 0:
                     yield Repeated(pattern, chain)
-        case Using() | Moments("periodic"):
-            from oracle_judged import by_itself, handed_out  # each asks the other
-
-            for scope, chosen, at in by_itself(pattern, history):
-                values = handed_out(pattern, scope)
-                event = Event("#", tuple(values.values()), at)
-                yield Judged(pattern, event, values, scope.labels, scope.repeated, chosen)
+        case Using() | Moments("periodic"):  # whatever stands around it
+            yield from judged(pattern, history.whole or history)
+        case Moments("relative+", (inner,)) if not only_adds(inner):
+            for left in history.cuts():
+                yield from judged(pattern, left)
+        case Moments("relative", (first, *rest)):
+            later = replace(history, cut=True)
+            for parts in product(choices(first, history), *(choices(p, later) for p in rest)):
+                yield with_asserted(pattern, parts)
         case Or(parts):
             for part in parts:
                 yield from choices(part, history)
@@ -219,6 +244,30 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
         case _:
             for parts in product(*(choices(part, history) for part in asserted(pattern))):
                 yield with_asserted(pattern, parts)
+
+
+def judged(pattern: Pattern, history: History) -> Iterator[Judged]:
+    from oracle_judged import by_itself, handed_out  # each asks the other
+
+    for scope, chosen, at in by_itself(pattern, history):
+        values = handed_out(pattern, scope)
+        event = Event("#", tuple(values.values()), at)
+        yield Judged(pattern, event, values, scope.labels, scope.repeated, chosen, history)
+
+
+def only_adds(pattern: Pattern) -> bool:
+    """Whether a pattern occurs in a longer history wherever it does in a shorter one. What is
+    judged by itself or repeated are events; and what follows an event has a history of its own."""
+    match pattern:
+        case Using() | Repeat() | Moments("periodic"):
+            return True
+        case Not() | While() | Until():
+            return False
+        case Moments("relative", (first, *_)):
+            return only_adds(first)
+        case Moments() if pattern.absent or pattern.collected:
+            return False
+    return all(map(only_adds, children(pattern)))
 
 
 def sorted_choices(pattern: Pattern, history: History) -> list[Pattern]:
@@ -313,7 +362,7 @@ class Scope:
                 from oracle_causes import caused  # each asks the other
 
                 events = (the_event(self.labels[label][0]) for label in (effect, cause))
-                return caused(*events, self.history)
+                return caused(*events, self.history.whole or self.history)
             case TimeOf(label, which):
                 place = self.place(label)
                 return None if place is None else instant(getattr(place, which))
@@ -460,13 +509,17 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
     """Where a chosen pattern occurs, if it does: DESIGN's table of operators, line by line."""
     match pattern:
         case Chosen(atom, event):
+            if not event.at.start > scope.history.since:
+                return None
             for name, term in atom.args:
                 if not isinstance(term, Var) and scope.asking:
                     if equal(scope.history.attribute(event, name), scope.value(term)) is not True:
                         return None
             return event.at
+        case Judged(Moments("relative+"), event, history=history):
+            return event.at if history.events == scope.history.events else None
         case Judged(_, event):
-            return event.at
+            return event.at if event.at.start > scope.history.since else None
         case Label(name, inner):
             named, home = scope.labels[name]
             if scope.asking and named is not inner and not same(inner, scope, named, home):
@@ -498,7 +551,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):
             at = interval(inner, scope)
-            return at if at is not None and at.end - at.start <= limit else None
+            return at if at is not None and at.end - made_since(inner, at, scope) <= limit else None
         case At(time):
             scope.gates.append(time)
             return Interval(time, time)
@@ -540,7 +593,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             first = at.end + -at.end % ticks.period  # the first whole multiple from there on
             time = first + number * ticks.period
             scope.gates.append(time)
-            return Interval(time, time) if time < at.end + ticks.reach else None
+            return Interval(time, time) if time <= at.end + ticks.reach else None
         case Moments():
             time = moments().moment(pattern, scope)
             return None if time is None else Interval(time, time)
@@ -566,6 +619,24 @@ def moments() -> Any:
     import oracle_moments
 
     return oracle_moments
+
+
+def made_since(pattern: Pattern, at: Interval, scope: Scope) -> float:
+    """When the first of the events began that an occurrence is made of: an instant is made of more
+    than its own time. The instants of a clock are just that, and what is repeated are events."""
+    match pattern:
+        case At() | Nth():
+            place = interval(pattern, replace(scope, gates=[]))
+            return at.start if place is None else place.start
+        case Chosen(_, event) | Judged(Moments("periodic"), event):
+            return event.at.start
+        case Judged(_, event, chosen=chosen):
+            return made_since(chosen, event.at, scope)
+        case Ref(label):
+            named, home = scope.labels[label]
+            place = scope.place(label)
+            return at.start if place is None else made_since(named, place, home)
+    return min([at.start, *(made_since(part, at, scope) for part in asserted(pattern))])
 
 
 def span(ats: list[Interval | None]) -> Interval | None:

@@ -40,8 +40,8 @@ def judged(part: While, scope: Scope) -> bool:
 
 
 def ends_in(at: Interval, end: int, reach: int | None) -> bool:
-    """Whether something ends up to a time, less than so long before it."""
-    return at.end <= end and (reach is None or end - reach < at.end)
+    """Whether something ends up to a time, so long before it at most."""
+    return at.end <= end and (reach is None or end - reach <= at.end)
 
 
 Found = tuple[Scope, Pattern, Interval]

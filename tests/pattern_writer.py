@@ -111,7 +111,7 @@ class PatternWriter:
         if depth > 0 and self.budget > 1:
             kinds += [self.atom, self.infix, self.infix, self.either, self.absence, self.window]
             kinds += [self.limited, self.conditional, self.labelled, self.timed, self.sequence]
-            kinds += [self.group, self.either_label, self.moments, self.judged]
+            kinds += [self.group, self.either_label, self.moments, self.judged, self.history]
         return self.choose(kinds)(depth - 1)
 
     def atom(self, depth: int = 0, names: Sequence[str] | None = None) -> Piece:
@@ -265,6 +265,24 @@ class PatternWriter:
         elif operator == "periodic*":
             arguments.insert(1, self.duration())
         return both.joined(f"{operator}({', '.join(arguments)})")
+
+    def history(self, depth: int) -> Piece:
+        """What is judged on the history after something: an instant, or an absence at some depth,
+        or a row of such."""
+        kinds = [self.moments, self.window, self.absence, self.another, self.another]
+        if self.chance(25):
+            inner = self.another(0)
+            return Piece(f"relative+({inner.text})", inner.variables)
+        first = self.pattern(min(depth, 1))
+        later = self.choose(kinds)(max(depth, 1))
+        return first.joined(f"relative({first.text}, {later.text})", later)
+
+    def another(self, depth: int) -> Piece:
+        """An event at which something else does not occur."""
+        event = self.atom(names="abcd")
+        inner = self.choose([self.infix, self.another, self.moments])(0) if depth else self.infix(0)
+        text = f"other_than({self.renamed(inner, event.variables)}, {event.text})"
+        return event.joined(text)
 
     def judged(self, depth: int) -> Piece:
         """A pattern that is judged by itself: a clock, or a choice. What it binds can be read; its

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thence.logic.bounds import UNBOUNDED, Constraint, close, first_conflict
-from thence.logic.conjunct import EndPoint, Epoch, Extreme
-from thence.logic.timing import close_with_extremes, relation
+from thence.logic.conjunct import EndPoint, Epoch, Extreme, close_with_extremes
+from thence.logic.timing import relation
 from thence.model.source import NOWHERE
 
 SIZE = 4

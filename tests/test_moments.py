@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import thence
 from thence.logic.moments import OPERATORS
 
 COUNTS = [
@@ -36,3 +37,28 @@ def test_a_shape_is_about_the_parts_there_are(name: str) -> None:
     bounds = {part for later, earlier, _ in shape.bounds for part in (later, earlier)}
     stretches = {part for s in (*shape.absences, *shape.collections) for part in (s.since, s.until)}
     assert {*shape.at, *bounds, *stretches} <= set(range(parts))
+
+
+def test_the_duration_of_an_instant_is_remarked_on() -> None:
+    """It is zero whatever happens, which nobody asks for."""
+    text = "event a();\nevent b();\nr() <- x: then(a, b), duration(x) < 5 s;"
+    (remark,) = [d for d in thence.compile(text).check() if "instant" in d.message]
+    assert (remark.severity, remark.line) == ("warning", 3)
+    assert remark.message == "'x' is an instant, so this is always zero"
+    text = "event a();\nevent b();\nr() <- x: (a seq b), duration(x) < 5 s;"
+    assert not [d for d in thence.compile(text).check() if "instant" in d.message]
+
+
+def test_a_limit_on_a_clock_is_remarked_on() -> None:
+    text = "event a();\nevent b();\nr() <- periodic(a, 2 s, b) within 5 s;"
+    assert "within any time" in thence.compile(text).check()[0].message
+    text = "event a();\nevent b();\nr() <- (periodic(a, 2 s, b) seq b) within 5 s;"
+    assert not [d for d in thence.compile(text).check() if "within any time" in d.message]
+
+
+def test_a_limit_on_an_instant_bounds_the_state_of_a_session() -> None:
+    program = thence.compile("event a();\nevent b();\nr() <- then(a, b) within 5 s;")
+    session = program.session()
+    for second in range(100):
+        session.push({"a": [{"time": second * 1_000_000}]})
+    assert session.state_rows < 10

@@ -275,9 +275,20 @@ def test_times_that_contradict_each_other_are_refused_where_they_do(body: str, a
     assert rule[error.column - 1 :].startswith(at)
 
 
-def test_one_alternative_that_can_never_hold_is_refused() -> None:
-    error = refusal("r() <- x: a() and (b() or (y: b() where y.start < x.start and y.end > x.end"
-                    " and duration(y) <= 0 s));")  # fmt: skip
+IMPOSSIBLE_BRANCH = "(y: b() where y.start < x.start and y.end > x.end and duration(y) <= 0 s)"
+
+
+def test_one_alternative_that_can_never_hold_is_remarked_on() -> None:
+    program = thence.compile(f"{TYPES}r() <- x: a() and (b() or {IMPOSSIBLE_BRANCH});")
+    (remark,) = [each for each in program.check() if "can never hold" in each.message]
+    assert remark.severity == "warning"
+    assert remark.message.endswith("so one of its alternatives never occurs")
+    rows = [{"k": 1, "v": 1, "time": 5}]
+    assert program.run({"a": rows, "b": rows}).count("r") == 1
+
+
+def test_only_alternatives_that_can_never_hold_are_refused() -> None:
+    error = refusal(f"r() <- x: a() and ({IMPOSSIBLE_BRANCH} or {IMPOSSIBLE_BRANCH});")
     assert "can never hold" in str(error)
 
 

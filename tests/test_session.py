@@ -484,10 +484,24 @@ def test_state_without_a_bound_can_be_accepted() -> None:
         "a(k) or b(k)",
         "a(k) equals b(k)",
         "a(k) meets b(k)",
+        "a(k) par b(k) par c(k)",
+        "then(a(k), b(k)) within 5 s",
+        "any(2, a(k), b(k), c(k)) within 5 s",
+        "relative(a(k), other_than(relative(b(k), c(k)), c(k))) within 5 s",
     ],
 )
 def test_bodies_whose_state_has_a_bound(body: str) -> None:
     thence.compile(TYPES + f"r(k) <- {body};").session()
+
+
+def test_bounds_that_follow_from_how_long_events_last() -> None:
+    lasting = "".join(f"event {name}(k int) within 5 s;\n" for name in "abc")
+    text = lasting + "r(k) <- a(k) par b(k) par c(k);"
+    session = thence.compile(text).session()
+    assert not len(push(session, text, "a(1) @ [0, 4]\nb(1) @ [3, 7]")["r"])
+    assert len(push(session, text, "c(1) @ [6, 9]")["r"]) == 1
+    push(session, text, "a(1) @ [100, 101]")
+    assert session.state_rows == 1
 
 
 # --- events that are taken to be instants ---------------------------------------------------------

@@ -101,6 +101,7 @@ class Program:
     @cached_property
     def _warnings(self) -> tuple[Diagnostic, ...]:
         found = [*self._checked.warnings, *column_name_warnings(self._checked.program)]
+        found += self._compiled.warnings
         return tuple(
             sorted([*found, *self._compiled.needs.unbounded], key=lambda d: (d.line, d.column))
         )

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.logic.bounds import Bounds, Constraint
-from thence.logic.conjunct import INNER, AtomUse, Column, Conjunct, EndPoint
-from thence.logic.timing import close_with_extremes
+from thence.logic.conjunct import INNER, AtomUse, Column, Conjunct, EndPoint, close_with_extremes
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 

@@ -117,7 +117,9 @@ class Compiled:
     def __init__(self, checked: Checked) -> None:
         self.checked = checked
         self.schemas: dict[str, EventSchema] = dict(checked.schemas)
-        self.stages: tuple[Stage, ...] = tuple(_stages(checked, self.schemas))
+        warnings: list[Diagnostic] = []
+        self.stages: tuple[Stage, ...] = tuple(_stages(checked, self.schemas, warnings))
+        self.warnings: tuple[Diagnostic, ...] = tuple(warnings)
         self.derived: tuple[str, ...] = tuple(e for s in self.stages for e in s.events)
         self.public: tuple[str, ...] = tuple(
             dict.fromkeys(rule.event for rule in checked.program.rules if not is_inner(rule.event))
@@ -172,8 +174,11 @@ class Compiled:
         return needs(self, assume_instants=True)
 
 
-def _stages(checked: Checked, schemas: dict[str, EventSchema]) -> list[Stage]:
-    """Stages in order; what windows need in the way of inner rules comes just before its user."""
+def _stages(
+    checked: Checked, schemas: dict[str, EventSchema], warnings: list[Diagnostic]
+) -> list[Stage]:
+    """Stages in order; what windows need in the way of inner rules comes just before its user.
+    Remarks on rules are added to ``warnings``."""
     numbers = count(1)
     problems: list[Diagnostic] = []
     stages: list[Stage] = []
@@ -192,6 +197,7 @@ def _stages(checked: Checked, schemas: dict[str, EventSchema]) -> list[Stage]:
                 try:
                     conjuncts = normaliser.rule(rule)
                     inner += _inner_stages(normaliser, schemas)
+                    warnings += normaliser.warnings
                 except CheckError as error:
                     problems += error.diagnostics
                     continue

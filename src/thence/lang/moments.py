@@ -11,7 +11,7 @@ from thence.lang.scope import Events
 from thence.lang.words import CALLS
 from thence.logic.alternatives import MOST_ALTERNATIVES
 from thence.logic.moments import PERIODIC, Operator
-from thence.logic.ops import And, AnyOne, Atom, Moments, Or, Pattern, Seq
+from thence.logic.ops import And, AnyOne, Atom, Moments, Or, Pattern
 from thence.model.source import Span
 from thence.model.types import INT
 
@@ -53,8 +53,6 @@ class MomentCalls:
         found = {role: tuple(map(self._pattern, nodes)) for role, nodes in given.items()}
         if among:
             found[operator.roles[-1]] += (self._among(events[operator.least :], span),)
-        if name == "relative":
-            return AnyOne((Seq(found["part"], span),), span)
         return Moments(name, found["part"], found["absent"], limit, span, found["collected"])
 
     def _refuse_number(self, node: s.Apply, name: str, operator: Operator) -> None:

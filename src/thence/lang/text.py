@@ -40,6 +40,7 @@ from thence.logic.ops import (
     Repeat,
     Rule,
     Seq,
+    Since,
     Ticks,
     Timer,
     Until,
@@ -230,6 +231,8 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             return f"ticks({_suffixed(inner, known)}, {durations})"
         case Beside(inner, other):
             return f"({_body(inner, known)} beside {_operand(other, known)})"
+        case Since(inner, context):
+            return f"({_body(inner, known)} since {_operand(context, known)})"
         case Using(inner, policy):
             return f"({_body(inner, known)} using {policy_text(policy, quoted)})"
         case AnyOne(parts):

@@ -24,11 +24,9 @@ QUERIES: frozenset[str] = frozenset({"exists", "in query", "not in query"})
 """How the tree spells operators that hold a query; only the conditions of a query have them."""
 
 CALLS: dict[str, Operator] = {
-    **{name: operator for name, operator in OPERATORS.items() if name != TICK},
-    "relative": OPERATORS["then"],
+    name: operator for name, operator in OPERATORS.items() if name != TICK
 }
-"""How operators over moments are called. ``relative`` becomes a sequence, and is written like
-``then``."""
+"""How operators over moments are called."""
 
 WINDOW_OPERATORS: frozenset[str] = frozenset(
     name for name, operator in CALLS.items() if operator.duration == len(operator.roles)

@@ -23,6 +23,7 @@ from thence.logic.ops import (
     Par,
     Pattern,
     Seq,
+    Since,
     Ticks,
     Until,
     Where,
@@ -90,6 +91,12 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
                 pattern,
                 [alternatives(inner), alternatives(other)],
                 lambda choice: {"pattern": choice[0], "other": choice[1]},
+            )
+        case Since(inner, context):
+            return _combined(
+                pattern,
+                [alternatives(inner), alternatives(context)],
+                lambda choice: {"pattern": choice[0], "context": choice[1]},
             )
     return [pattern]
 

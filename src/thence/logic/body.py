@@ -7,7 +7,7 @@ and which bounds hold between them. What must be absent, or is collected, is put
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -27,6 +27,8 @@ from thence.logic.conjunct import (
     Tick,
 )
 from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
+from thence.logic.history import CONTEXT
+from thence.logic.made import beginning, following, limited, made_by, mark_of
 from thence.logic.moments import OPERATORS, Stretch
 from thence.logic.ops import (
     Allen,
@@ -45,6 +47,7 @@ from thence.logic.ops import (
     Repeat,
     Rule,
     Seq,
+    Since,
     Ticks,
     Timer,
     Until,
@@ -52,7 +55,17 @@ from thence.logic.ops import (
     While,
     Within,
 )
-from thence.logic.pieces import Interval, Nodes, Place, Refuse, Repeated, Window
+from thence.logic.pieces import (
+    Context,
+    Interval,
+    Made,
+    Nodes,
+    Place,
+    Refuse,
+    Repeated,
+    Window,
+    union,
+)
 from thence.logic.repetition import joining_variables, shared_variables
 from thence.logic.scope import needed_of
 from thence.logic.sequences import anchored, closed_by, in_sequence
@@ -65,9 +78,16 @@ MOST_ATOMS = 200
 class Body:
     """One alternative of a rule's body, while it is being taken apart."""
 
-    def __init__(self, rule: Rule, refuse: Refuse, is_table: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        refuse: Refuse,
+        is_table: Callable[[str], bool],
+        has_column: Callable[[str, str], bool],
+    ) -> None:
         self.refuse = refuse
         self.is_table = is_table
+        self.has_column = has_column
         self.rule = rule
         self.nodes: list[Node] = [Epoch()]
         self.index: dict[Node, int] = {Epoch(): EPOCH}
@@ -91,6 +111,14 @@ class Body:
         """What aggregates over repetitions can read."""
         self.silent = False
         """Whether what is visited only stands beside the match."""
+        self.made: dict[str, Made] = {}
+        """What the labelled patterns are made of."""
+        self.instants: list[int] = []
+        """The nodes of instants that are those of a clock."""
+        self.clocked: set[int] = set()
+        """The atoms that only start a clock: its instants are not made of them."""
+        self.placed: set[int] = set()
+        """The atoms of which it is known in which history they occur."""
 
     @cached_property
     def shared(self) -> frozenset[str]:
@@ -150,8 +178,8 @@ class Body:
                 return anchored(self, pattern, first=True, last=True, leading=True)
             case And(parts):
                 found = [self.visit(part) for part in parts]
-                starts = _union(starts for starts, _ in found)
-                return starts, _union(ends for _, ends in found)
+                starts = union(starts for starts, _ in found)
+                return starts, union(ends for _, ends in found)
             case Par(left, right, span):
                 return self.related("par", left, right, span)
             case Allen(name, left, right, span):
@@ -160,10 +188,8 @@ class Body:
                 before, after = self.visit(first), self.visit(last)
                 self.absent_between(absent, before[1], after[0], span)
                 return self.sequence([before, after], span)
-            case Within(inner, limit, span):
-                starts, ends = self.visit(inner)
-                self.constraints += [Constraint(e, s, limit, span) for e in ends for s in starts]
-                return starts, ends
+            case Within():
+                return limited(self, pattern)
             case Where(inner, condition):
                 for part in conjuncts(condition):
                     (self.having if has_aggregate(part) else self.conditions).append(part)
@@ -171,6 +197,7 @@ class Body:
             case At(time, span):
                 node = self.node(Shifted(EPOCH, time), span)
                 self.gates.append(node)
+                self.instants.append(node)
                 return self.point(node)
             case Timer():
                 return self.timer(pattern)
@@ -187,6 +214,15 @@ class Body:
                 outside, self.silent = self.silent, True
                 self.visit(other)
                 self.silent = outside
+                return interval
+            case Since(inner, context, limit, span):
+                outside, self.silent = self.silent, True
+                ends = self.visit(context)[1]
+                self.silent = outside
+                interval = following(self, inner, Context(ends, pattern.like or context), span)
+                if limit is not None:
+                    late = [(e, c) for e in interval[1] for c in ends]
+                    self.constraints += [Constraint(e, c, limit, span) for e, c in late]
                 return interval
             case AnyOne((only,), span):
                 return self.point(self.ends(self.visit(only), span)[1])
@@ -250,6 +286,7 @@ class Body:
         if name in self.visiting:
             raise self.refuse(pattern.span, f"'{name}' is defined in terms of itself")
         self.visiting.add(name)
+        mark = mark_of(self)
         match pattern.pattern:
             case Label(other) as same:
                 self.labels[name] = self.label(other, same)
@@ -260,7 +297,10 @@ class Body:
                 self.labels[name] = self.atom_interval(self.label_atoms[name])
             case inner:
                 self.labels[name] = self.visit(inner)
+        self.made[name] = made_by(self, pattern.pattern, mark)
         return self.labels[name]
+
+    # -- intervals
 
     def spanning(self, intervals: Sequence[Interval]) -> Interval:
         """From the first of some intervals to the last."""
@@ -274,7 +314,7 @@ class Body:
     def related(self, name: str, left: Pattern, right: Pattern, span: Span) -> Interval:
         first, second = self.visit(left), self.visit(right)
         self.constraints += relation(name, self.ends(first, span), self.ends(second, span), span)
-        return _union((first[0], second[0])), _union((first[1], second[1]))
+        return union((first[0], second[0])), union((first[1], second[1]))
 
     def timer(self, pattern: Timer) -> Interval:
         span = pattern.span
@@ -301,7 +341,7 @@ class Body:
         opens = self.single("latest", opening, span)
         closes = self.single("earliest", closing, span)
         self.gates.append(closes)
-        self.windows.append(Window("absent", absent, place, (closes, opens)))
+        self.windows.append(Window("absent", absent, place, (closes, opens), until=closes))
 
     def while_window(self, pattern: While) -> None:
         window, span = pattern.window, pattern.span
@@ -312,53 +352,74 @@ class Body:
 
         self.gates.append(closes)
         kind: Literal["absent", "collect"] = "absent" if pattern.mode == "not" else "collect"
-        self.windows.append(Window(kind, pattern.pattern, place, (closes, opens)))
+        self.windows.append(Window(kind, pattern.pattern, place, (closes, opens), until=closes))
 
     def over_window(self, pattern: While) -> None:
         """What ends up to the end of an event, so long before it at most."""
-        window, span, furthest = pattern.window, pattern.span, pattern.furthest
+        window, span, reach = pattern.window, pattern.span, pattern.reach
         _, closes = self.ends(self.label(window, self.definition(window, span)), span)
 
         def place(_start: int, end: int) -> list[Constraint]:
-            after = [] if furthest is None else [Constraint(closes, end, furthest, span)]
+            after = [] if reach is None else [Constraint(closes, end, reach, span)]
             return [Constraint(end, closes, 0, span), *after]
 
         self.gates.append(closes)
-        self.windows.append(Window("collect", pattern.pattern, place, None, last=pattern.rows))
+        window_of = Window("collect", pattern.pattern, place, None, last=pattern.rows, until=closes)
+        self.windows.append(window_of)
 
     def moments(self, pattern: Moments) -> Interval:
         span = pattern.span
         shape = OPERATORS[pattern.operator].shape(len(pattern.parts), pattern.limit)
-        times = [self.ends(self.visit(part), span)[1] for part in pattern.parts]
+        times = [self.ends(found, span)[1] for found in self.parts_of(pattern)]
         self.constraints += [
             Constraint(times[later], times[earlier], limit, span)
             for later, earlier, limit in shape.bounds
         ]
         last = tuple(dict.fromkeys(times[part] for part in shape.at))
         at = self.shifted(self.single("latest", last, span), shape.later, span)
-        for absent, absence in zip(pattern.absent, shape.absences, strict=True):
+        # Where it is only asked what may occur (history.py), nothing is absent.
+        for absent, absence in zip(pattern.absent, shape.absences, strict=bool(pattern.absent)):
             self.gates.append(at)
             place = _ends_within(absence, times, span)
-            self.windows.append(Window("absent", absent, place, None, silent=self.silent))
-        for inner, stretch in zip(pattern.collected, shape.collections, strict=True):
+            window = Window("absent", absent, place, None, silent=self.silent, until=at)
+            self.windows.append(window)
+        collected = pattern.collected
+        for inner, stretch in zip(collected, shape.collections, strict=bool(collected)):
             self.gates.append(at)
             place = _ends_within(stretch, times, span)
-            self.windows.append(Window("collect", inner, place, None, optional=True))
+            self.windows.append(Window("collect", inner, place, None, optional=True, until=at))
         return self.point(at)
+
+    def parts_of(self, pattern: Moments) -> list[Interval]:
+        """The intervals of an operator's parts, each in its history."""
+        if not OPERATORS[pattern.operator].history:
+            return [self.visit(part) for part in pattern.parts]
+        first, *rest = pattern.parts
+        found, earlier = [self.visit(first)], first
+        for part in rest:
+            found.append(following(self, part, Context(found[-1][1], earlier), pattern.span))
+            earlier = Moments(pattern.operator, (earlier, part), span=pattern.span)
+        return found
 
     def ticks(self, pattern: Ticks) -> Interval:
         span = pattern.span
+        first = len(self.atoms)
         _, end = self.ends(self.visit(pattern.pattern), span)
+        self.clocked.update(range(first, len(self.atoms)))
         tick = self.node(Tick(end, pattern.period, len(self.nodes)), span)
         self.constraints.append(Constraint(end, tick, 0, span))
-        self.constraints.append(Constraint(tick, end, pattern.reach - 1, span))
+        self.constraints.append(Constraint(tick, end, pattern.reach, span))
         self.gates.append(tick)
+        self.instants.append(tick)
         return self.point(tick)
 
     # -- names
 
     def resolve_conditions(self) -> list[Expr]:
         """Conditions over columns: first those that bind a variable, then bounds, then the rest."""
+        for atom, use in enumerate(self.atoms):
+            if atom not in self.placed and not use.silent and self.has_column(use.event, CONTEXT):
+                self.conditions.append(Call("is_null", (Column(atom, CONTEXT),)))
         constraints, predicates = self.split_conditions(self.conditions, self.values, {})
         for conditions, local in self.deferred:
             more, tested = self.split_conditions(conditions, local, local)
@@ -430,6 +491,8 @@ class Body:
                 if f"{label}.{which}" in local:
                     return local[f"{label}.{which}"]
                 ends = self.ends(self.label(label, self.definition(label, span)), span)
+                if which == "made":
+                    return beginning(self, label, ends[0], span)
                 return NodeTime(ends[0] if which == "start" else ends[1])
             case Call(_, args):
                 return replace(expr, args=tuple(self.rewrite(arg, local) for arg in args))
@@ -437,10 +500,6 @@ class Body:
                 value = self.rewrite(aggregate.arg, {**local, **self.folded})
                 return replace(expr, aggregate=replace(aggregate, arg=value))
         return expr
-
-
-def _union(groups: Iterable[Nodes]) -> Nodes:
-    return tuple(dict.fromkeys(node for group in groups for node in group))
 
 
 def _unlabelled(pattern: Pattern) -> Pattern:

@@ -8,7 +8,7 @@ and the engine knows nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -250,6 +250,30 @@ def name_of_node(conjunct: Conjunct, node: int) -> str:
     return "epoch"
 
 
+def close_with_extremes(bounds: Bounds, nodes: Sequence[Node]) -> Bounds:
+    """Add what follows from an extreme being one of its parts: the latest of some times is at
+    most as far from anything as the farthest of them."""
+    extremes = [(i, node) for i, node in enumerate(nodes) if isinstance(node, Extreme)]
+    # Each round is sound, and the last ones gain little: where a pattern is on the verge of being
+    # impossible, rounds could go on microsecond by microsecond.
+    for _ in range(len(extremes) + 2):
+        implied = []
+        for index, node in extremes:
+            for other in range(len(nodes)):
+                if node.which == "latest":
+                    later, earlier = index, other
+                    limit = max(bounds[part, other] for part in node.nodes)
+                else:
+                    later, earlier = other, index
+                    limit = max(bounds[other, part] for part in node.nodes)
+                if limit < min(bounds[later, earlier], UNBOUNDED):
+                    implied.append(Constraint(later, earlier, limit))
+        if not implied or not bounds.satisfiable:
+            break
+        bounds = bounds.with_constraints(implied)
+    return bounds
+
+
 def lengths_of(conjunct: Conjunct, lengths: Mapping[str, int]) -> list[Constraint]:
     """What is known of how long the events of a conjunct's atoms last, as constraints."""
     return [
@@ -259,9 +283,22 @@ def lengths_of(conjunct: Conjunct, lengths: Mapping[str, int]) -> list[Constrain
     ]
 
 
+def known_bounds(
+    conjunct: Conjunct, lengths: Mapping[str, int]
+) -> tuple[Bounds, dict[int, Bounds]]:
+    """The closed bounds of a match and those of each window's atom, given how long events last."""
+    known = lengths_of(conjunct, lengths)
+
+    def closed(bounds: Bounds) -> Bounds:
+        return close_with_extremes(bounds.with_constraints(known), conjunct.nodes)
+
+    windows = {window.atom: closed(window.bounds) for window in conjunct.windows}
+    return closed(conjunct.bounds), windows
+
+
 def longest(conjunct: Conjunct, lengths: Mapping[str, int]) -> int:
     """The longest that a derived event can last, given how long others can."""
-    bounds = conjunct.bounds.with_constraints(lengths_of(conjunct, lengths))
+    bounds, _ = known_bounds(conjunct, lengths)
     return bounds[conjunct.end, conjunct.start]
 
 
@@ -271,18 +308,17 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
     An event that ended at ``e`` can meet a later one only while that one's end may lie above the
     horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Gates count
     like events: a match is judged when they pass. ``lengths`` says how long events of a type
-    last at most. Facts are there from the beginning: nothing waits for them, nor they for anything.
+    last at most. Facts are there from the beginning: nothing waits for them, nor they for anything;
+    and nothing is kept for what can never hold, given how long events last.
     """
     found = []
-    known = lengths_of(conjunct, lengths)
-    match_bounds = conjunct.bounds.with_constraints(known)
-    windows = {w.atom: w.bounds.with_constraints(known) for w in conjunct.windows}
+    match_bounds, windows = known_bounds(conjunct, lengths)
     names = [use.label or use.event for use in conjunct.atoms]
     later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.events]
     later += [(gate, name_of_node(conjunct, gate), -1) for gate in conjunct.gates]
     for index, use in enumerate(conjunct.atoms):
         bounds = windows.get(index, match_bounds)
-        partners = [] if use.fact else later
+        partners = later if bounds.satisfiable and not use.fact else []
         waits = [(bounds[node, use.end], name) for node, name, atom in partners if atom != index]
         micros, partner = max(waits, default=(-UNBOUNDED, ""))
         found.append(Retention(use.event, micros, partner, use.span))

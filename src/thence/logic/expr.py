@@ -48,10 +48,13 @@ class Attr(Expr):
 
 @dataclass(frozen=True, slots=True)
 class TimeOf(Expr):
-    """``l.start`` or ``l.end``: an end point of the event that a label names, a timestamp."""
+    """``l.start`` or ``l.end``: an end point of the event that a label names, a timestamp.
+
+    ``made`` is when the first of the events began that it is made of; it cannot be written.
+    """
 
     label: str
-    which: Literal["start", "end"]
+    which: Literal["start", "end", "made"]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

@@ -19,10 +19,31 @@ from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import view_of
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Aggregate, Attr, CausedBy, Folded, TimeOf, Var, leaves, read_by
+from thence.logic.expr import (
+    Aggregate,
+    Attr,
+    CausedBy,
+    Const,
+    Expr,
+    Folded,
+    TimeOf,
+    Var,
+    leaves,
+    read_by,
+)
 from thence.logic.expr_text import expr_text
+from thence.logic.history import (
+    CONTEXT,
+    MADE,
+    context_of,
+    has_instants,
+    is_own_rule,
+    is_row,
+    surroundings,
+)
 from thence.logic.moments import TICK
 from thence.logic.ops import (
+    AnyOne,
     Atom,
     HeadTerm,
     Label,
@@ -32,6 +53,7 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
+    Since,
     Timer,
     Using,
     Where,
@@ -42,8 +64,9 @@ from thence.logic.ops import (
 )
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.repetition import element_of
-from thence.logic.scope import is_own_rule, needed_of, own_labels
+from thence.logic.scope import needed_of, own_labels, positive_parts
 from thence.model.source import NOWHERE, Span
+from thence.model.types import TIMESTAMP
 
 Read = Attr | TimeOf | Aggregate
 """What is read of a pattern outside of it, besides its variables."""
@@ -59,16 +82,24 @@ def with_own_rules(program: LogicProgram) -> LogicProgram:
     problems = Problems(program.source)
     rules: list[Rule] = []
     for rule in program.rules:
-        fresh = (f"{INNER}{rule.event} {number}" for number in count(1))
-        rule = replace(rule, body=_repeating_events(rule.body, None))
-        while (found := _innermost(rule.body)) is not None:
-            name = next(each for each in fresh if each not in taken)
-            taken.add(name)
-            rule, hidden = _Split(rule, found, name, problems).rules()
-            rules += hidden
-        rules.append(rule)
+        unused = _names(rule, taken)
+        waiting = [replace(rule, body=_repeating_events(rule.body, None))]
+        for each in waiting:  # contexts may need rules of their own
+            while (found := _innermost(each.body)) is not None:
+                each, hidden, contexts = _Split(each, found, unused, problems).rules()
+                rules += hidden
+                waiting += contexts
+            rules.append(each)
     problems.raise_if_any()
     return replace(program, rules=tuple(rules)) if len(rules) > len(program.rules) else program
+
+
+def _names(rule: Rule, taken: set[str]) -> Iterator[str]:
+    """Names for the hidden events of a rule that nothing else has."""
+    for name in (f"{INNER}{rule.event} {number}" for number in count(1)):
+        if name not in taken:
+            taken.add(name)
+            yield name
 
 
 def as_a_whole(rule: Rule) -> Rule:
@@ -117,10 +148,19 @@ def _innermost(body: Pattern) -> Pattern | None:
 class _Split:
     """A rule on its way to two: one for a pattern inside it, and one around that."""
 
-    def __init__(self, rule: Rule, pattern: Pattern, name: str, problems: Problems) -> None:
+    def __init__(
+        self, rule: Rule, pattern: Pattern, fresh: Iterator[str], problems: Problems
+    ) -> None:
+        name = next(fresh)
         self.rule, self.pattern, self.name, self.problems = rule, pattern, name, problems
         assert isinstance(pattern, Using | Moments)
         self.span = pattern.span
+        self.fresh = fresh
+        self.contexts: list[Rule] = []
+        """Rules for the instants after which the histories begin that the pattern is judged on."""
+        around = surroundings(rule.body, pattern)
+        assert around is not None
+        self.around = around
         self.binding = pattern.pattern if isinstance(pattern, Using) else pattern.parts[0]
         """What binds the names that are handed out."""
         bound = view_of(Rule(name, (), self.binding, self.span)).root
@@ -133,8 +173,8 @@ class _Split:
         """The labels and variables that aggregates are over."""
         self.repeats = bool(repeated)
 
-    def rules(self) -> tuple[Rule, list[Rule]]:
-        """The rule around the pattern, and the hidden ones."""
+    def rules(self) -> tuple[Rule, list[Rule], list[Rule]]:
+        """The rule around the pattern, the hidden ones, and those of their contexts."""
         label, body = self._around()
         outside = replace(self.rule, body=body)
         readers: list[Rule | Pattern] = [outside]
@@ -157,7 +197,7 @@ class _Split:
                 return replace(wanted[value], span=node.span)
             return atom if node is _HERE else node
 
-        return changed(outside, change), self._hidden(columns, names)
+        return changed(outside, change), self._hidden(columns, names), self.contexts
 
     def _read(self, node: Rule | Pattern) -> Iterator[Read]:
         """What is read of the pattern in what stands around it."""
@@ -195,7 +235,14 @@ class _Split:
 
     def _hidden(self, columns: Sequence[str], names: Mapping[Read, str]) -> list[Rule]:
         """The rules of the pattern itself."""
-        rule = Rule(self.name, self.terms, self.binding, self.span, self.span)
+        binding, terms = self.binding, self.terms
+        clock = isinstance(self.pattern, Moments) and not is_row(self.pattern)
+        if self.around.limited and not clock and _is_made(binding):
+            terms = (*terms, HeadTerm(MADE, TimeOf(MADE, "made"), self.span))
+            binding = Label(MADE, binding, self.span)
+        if is_row(self.pattern):
+            return self._row(binding, terms)
+        rule = Rule(self.name, terms, binding, self.span, self.span)
         if isinstance(self.pattern, Using):
             if self.pattern.policy.merges:
                 self.problems.error(
@@ -218,6 +265,36 @@ class _Split:
         return [
             replace(rule, body=tick),
             replace(rule, body=replace(tick, parts=(last,), absent=absent), terms=terms),
+        ]
+
+    def _row(self, pattern: Pattern, terms: tuple[HeadTerm, ...]) -> list[Rule]:
+        """The rules of ``relative+``: one of it in the history at hand, and one more in what is
+        left of it after a row."""
+        span, row, around = self.span, f"{INNER}row", self.around
+        last = Label(row, Atom(self.name, tuple((n, Var(n)) for n in self.variables), span), span)
+        definitions = {p.name: p for p in positive_parts(self.rule.body) if isinstance(p, Label)}
+        bodies: list[tuple[Pattern, Expr]] = []
+        if around.whole:
+            bodies.append((pattern, Const(None, TIMESTAMP)))
+        for first in around.firsts:
+            context = context_of(
+                first,
+                _all_variables(pattern),
+                definitions,
+                self.fresh.__next__,
+                self.contexts.append,
+            )
+            bodies.append((Since(pattern, context, span=span), TimeOf(CONTEXT, "end")))
+        bodies.append((Since(pattern, last, span=span, like=self.binding), Attr(row, CONTEXT)))
+        return [
+            Rule(
+                self.name,
+                (*terms, HeadTerm(CONTEXT, value, span)) if around.firsts else terms,
+                AnyOne((body,), span),
+                span,
+                span,
+            )
+            for body, value in bodies
         ]
 
     # -- what cannot be
@@ -267,6 +344,13 @@ class _Mark(Pattern):
 
 
 _HERE = _Mark()
+
+
+def _is_made(pattern: Pattern) -> bool:
+    """Whether events behind a pattern may have begun before it does."""
+    return has_instants(pattern) or any(
+        isinstance(part, Atom) and part.event.startswith(INNER) for part in positive_parts(pattern)
+    )
 
 
 def _columns(read: Sequence[Read]) -> dict[Read, str]:

@@ -125,8 +125,8 @@ def _inside(window: While, held: Pattern, label: str) -> Pattern:
         return Allen("during", held, Ref(window.window))
     end, until = TimeOf(label, "end"), TimeOf(window.window, "end")
     conditions = [Call("<=", (end, until))]
-    if window.furthest is not None:
-        since = Call("-", (until, Const(window.furthest, DURATION)))
+    if window.reach is not None:
+        since = Call("-", (until, Const(window.reach, DURATION)))
         conditions.append(Call(">=", (end, since)))
     return Where(Label(label, held), Call("and", tuple(conditions)))
 

@@ -58,13 +58,15 @@ class Operator:
     whether it stands there once, or more often, each time for one more; whether it is any number of
     alternatives, and every event that comes in where none is given (``among``); or whether it may
     be left out, and is the one before it again (``same``). ``shape`` is for a number of parts and a
-    duration.
+    duration. With ``history``, each part but the first is judged on what begins after the one
+    before it has ended (``history.py``).
     """
 
     roles: tuple[Role, ...]
     shape: Callable[[int, int], Shape]
     duration: int | None = None
     last: Literal["once", "more", "among", "same"] = "once"
+    history: bool = False
 
     @property
     def least(self) -> int:
@@ -129,6 +131,12 @@ before."""
 TICK = "#tick"
 """One period after an event, or after another tick, if nothing came that ends it."""
 
+RELATIVE = "relative"
+"""COMPOSE's relative(E, F): F in the history that begins after E."""
+
+ROW = "relative+"
+"""COMPOSE's relative+(E): E, relative(E, E), relative(relative(E, E), E), and so on."""
+
 _PERIODIC = Operator(("part", "absent"), _tick, duration=1)
 
 OPERATORS: Mapping[str, Operator] = {
@@ -175,10 +183,11 @@ OPERATORS: Mapping[str, Operator] = {
         lambda *_: Shape((1,), ((0, 1, 0),), (Stretch(0, 0, 1, 0), Stretch(0, 0, 1, -1))),
         last="same",
     ),
-    # COMPOSE's prior, relative+, conjunction, sequence and negation.
+    # COMPOSE's prior, relative, relative+, conjunction, sequence and negation.
     "prior": Operator(("part", "part"), _in_order(1), last="more"),
+    RELATIVE: Operator(("part", "part"), _in_order(1), last="more", history=True),
     # A row of one is a row, and a longer one ends where its last part does.
-    "relative+": Operator(("part",), lambda *_: Shape((0,))),
+    ROW: Operator(("part",), lambda *_: Shape((0,))),
     "simultaneous": Operator(("part", "part"), _simultaneous, last="more"),
     "immediately": Operator(
         ("part", "part", "absent"),

@@ -8,16 +8,22 @@ from dataclasses import dataclass, field, replace
 from thence.logic.alternatives import TooManyAlternatives, alternatives
 from thence.logic.body import Body
 from thence.logic.bounds import Bounds, close, first_conflict
-from thence.logic.conjunct import Column, Conjunct, Extreme, WindowUse, is_inner
+from thence.logic.conjunct import (
+    Column,
+    Conjunct,
+    Extreme,
+    WindowUse,
+    close_with_extremes,
+    is_inner,
+)
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Label, Pattern, Repeat, Rule
 from thence.logic.optional import variants
 from thence.logic.repeats import is_over, too_late
 from thence.logic.scope import positive_parts
-from thence.logic.timing import close_with_extremes
 from thence.logic.uniting import with_one_type
 from thence.logic.windows import Windows
-from thence.model.errors import CheckError, diagnose
+from thence.model.errors import CheckError, Diagnostic, ImpossibleError, diagnose
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE, Source, Span
 from thence.model.types import Type
@@ -31,9 +37,11 @@ class Normaliser:
     schemas: Mapping[str, EventSchema]
     fresh: Callable[[], str]
     auxiliary: list[Rule] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
 
     def rule(self, rule: Rule) -> list[Conjunct]:
-        """The conjuncts whose union is the rule."""
+        """The conjuncts whose union is the rule. An alternative that can never hold is left out,
+        with a warning, unless it is the only one."""
         rule = with_one_type(rule, self.schemas)
         try:
             bodies = alternatives(rule.body)
@@ -44,23 +52,43 @@ class Normaliser:
                 "give parts of it names of their own, as rules",
             ) from None
         types = _types(rule, self.schemas.get(rule.event))
-        return [
-            self.conjunct(variant.rule, variant.body, _repeats(body))
-            for body in bodies
-            for variant in variants(rule, body, types)
-        ]
+        found: list[Conjunct] = []
+        impossible: list[ImpossibleError] = []
+        for body in bodies:
+            for variant in variants(rule, body, types):
+                inner = len(self.auxiliary)
+                try:
+                    found.append(self.conjunct(variant.rule, variant.body, _repeats(body)))
+                except ImpossibleError as problem:
+                    del self.auxiliary[inner:]
+                    impossible.append(problem)
+        if not found:
+            raise impossible[0]
+        for diagnostic in (each for problem in impossible for each in problem.diagnostics):
+            message = f"{diagnostic.message}, so one of its alternatives never occurs"
+            warning = replace(diagnostic, severity="warning", message=message)
+            if warning not in self.warnings:
+                self.warnings.append(warning)
+        return found
 
-    def refuse(self, span: Span, message: str, hint: str | None = None) -> CheckError:
-        """The error that refuses a rule, pointing at its text."""
-        return CheckError((diagnose(self.source, span, message, hint),))
+    def refuse(
+        self, span: Span, message: str, hint: str | None = None, never: bool = False
+    ) -> CheckError:
+        """The error that refuses a rule, pointing at its text; ``never`` if it never occurs."""
+        found = (diagnose(self.source, span, message, hint),)
+        return ImpossibleError(found) if never else CheckError(found)
 
     def is_table(self, name: str) -> bool:
         """Whether a name is that of a static table."""
         return name in self.schemas and self.schemas[name].table
 
+    def has_column(self, event: str, name: str) -> bool:
+        """Whether an event has a column of a name."""
+        return event in self.schemas and name in self.schemas[event].names
+
     def conjunct(self, rule: Rule, pattern: Pattern, repeats: bool) -> Conjunct:
         """The conjunct of one alternative of a rule, in which something may be repeated."""
-        body = Body(rule, self.refuse, self.is_table)
+        body = Body(rule, self.refuse, self.is_table, self.has_column)
         for part in positive_parts(pattern):
             if isinstance(part, Label):
                 body.definitions.setdefault(part.name, part)
@@ -125,6 +153,7 @@ class Normaliser:
                 f"this can never hold together with the rest of {whole}",
                 "no event times satisfy all its temporal conditions: remove or turn round one of "
                 "them",
+                never=True,
             )
         return bounds
 

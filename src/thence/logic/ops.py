@@ -139,11 +139,14 @@ class Not(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class Within(Pattern):
-    """``p within d``: ``e - s <= d``, with ``d`` in microseconds."""
+    """``p within d``: ``e - s <= d``, with ``d`` in microseconds, where ``s`` is the first start of
+    the events that ``p`` is made of: an instant is made of more than its own time."""
 
     pattern: Pattern
     limit: int
     span: Span = _span()
+    interval: bool = False
+    """Whether it limits the interval of ``p`` and no more; only rewrites say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ class While(Pattern):
 
     It adds nothing to the interval. ``p`` counts if ``w.start < p.start`` and ``p.end < w.end``.
     ``over d of w: collect p`` has a ``reach``, and looks at ends only: ``p`` counts if
-    ``w.end - reach < p.end <= w.end``. ``over n rows of w: collect p`` has ``rows``: of the ``p``
+    ``w.end - reach <= p.end <= w.end``. ``over n rows of w: collect p`` has ``rows``: of the ``p``
     with ``p.end <= w.end``, inside the reach if there is one, the last so many count, in the order
     of (end, start, attributes). Variables and labels that stand only inside ``not`` are local to
     it; those inside ``collect`` can be read by the head's aggregates. With ``collect``, a match
@@ -209,11 +212,6 @@ class While(Pattern):
     def over(self) -> bool:
         """Whether it is about what ends up to the end of ``window``, not about what lies in it."""
         return self.reach is not None or self.rows is not None
-
-    @property
-    def furthest(self) -> int | None:
-        """How long before the end of ``window`` at most something ends that ``over`` looks at."""
-        return None if self.reach is None else self.reach - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +267,7 @@ class AnyOne(Pattern):
 @dataclass(frozen=True, slots=True)
 class Ticks(Pattern):
     """``ticks(p, d, r)``: a point event at each whole multiple ``t`` of ``period`` since 1970 with
-    ``e <= t < e + reach``, ``e`` being the end of ``p``."""
+    ``e <= t <= e + reach``, ``e`` being the end of ``p``."""
 
     pattern: Pattern
     period: int
@@ -295,6 +293,20 @@ class Beside(Pattern):
     pattern: Pattern
     other: Pattern
     span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Since(Pattern):
+    """``pattern``, judged on what begins after ``context`` has ended; which adds nothing itself, as
+    in :class:`Beside`. The pattern ends at most ``limit`` later. Where the context depends on the
+    pattern, ``like`` occurs wherever it does. Only rewrites make it.
+    """
+
+    pattern: Pattern
+    context: Pattern
+    limit: int | None = None
+    span: Span = _span()
+    like: Pattern | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +357,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (inner,)
         case Repeat(inner) | NoFact(inner) | Using(inner) | Ticks(inner):
             return (inner,)
-        case Beside(inner, other):
+        case Beside(inner, other) | Since(inner, other):
             return (inner, other)
         case Not(absent, first, last):
             return (absent, first, last)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -15,6 +15,16 @@ Nodes = tuple[int, ...]
 Interval = tuple[Nodes, Nodes]
 """The nodes whose earliest is where an occurrence starts, and whose latest is where it ends."""
 
+
+def union(groups: Iterable[Nodes]) -> Nodes:
+    """The nodes of some groups, each once.
+
+    >>> union([(1, 2), (2, 3)])
+    (1, 2, 3)
+    """
+    return tuple(dict.fromkeys(node for group in groups for node in group))
+
+
 Place = Callable[[int, int], list[Constraint]]
 """Given the start and end node of an event, the constraints that put it inside a window."""
 
@@ -22,7 +32,42 @@ Place = Callable[[int, int], list[Constraint]]
 class Refuse(Protocol):
     """Makes the error that refuses a rule: where, why, and what to write instead."""
 
-    def __call__(self, span: Span, message: str, hint: str | None = None) -> CheckError: ...
+    def __call__(
+        self, span: Span, message: str, hint: str | None = None, never: bool = False
+    ) -> CheckError: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A history that begins after something has ended: after the latest of some nodes. ``first`` is
+    the pattern that these are the ends of."""
+
+    ends: Nodes
+    first: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a pattern has made of the body: atoms and windows, by their numbers, and instants of
+    clocks, by theirs."""
+
+    atoms: frozenset[int] = frozenset()
+    windows: frozenset[int] = frozenset()
+    instants: frozenset[int] = frozenset()
+
+    def __or__(self, other: Made) -> Made:
+        return Made(
+            self.atoms | other.atoms,
+            self.windows | other.windows,
+            self.instants | other.instants,
+        )
+
+    def __sub__(self, other: Made) -> Made:
+        return Made(
+            self.atoms - other.atoms,
+            self.windows - other.windows,
+            self.instants - other.instants,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +85,10 @@ class Window:
     """Whether the window only stands beside the match."""
     last: int | None = None
     """How many count at most, where not all do."""
+    until: int | None = None
+    """The node that nothing in the window ends after."""
+    context: Context | None = None
+    """The history that is looked at, where that is not the whole one."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
-from thence.logic.moments import PERIODIC
 from thence.logic.ops import (
     Atom,
     Label,
@@ -16,7 +15,6 @@ from thence.logic.ops import (
     Pattern,
     Repeat,
     Rule,
-    Using,
     Where,
     While,
     children,
@@ -124,13 +122,6 @@ def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
                 stack.extend(reversed(parts))
             case _:
                 stack.extend(reversed(children(part)))
-
-
-def is_own_rule(pattern: Pattern) -> bool:
-    """Whether a pattern is judged by itself, so that its occurrences are events (``inner.py``)."""
-    return isinstance(pattern, Using) or (
-        isinstance(pattern, Moments) and pattern.operator == PERIODIC
-    )
 
 
 def own_labels(pattern: Pattern) -> set[str]:

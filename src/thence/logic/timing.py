@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
-from thence.logic.conjunct import EPOCH, Extreme, Node, NodeTime
+from thence.logic.bounds import Constraint
+from thence.logic.conjunct import EPOCH, NodeTime
 from thence.logic.expr import Call, Const, Expr
 from thence.model.source import Span
 
@@ -95,27 +93,3 @@ def _linear(expr: Expr) -> tuple[dict[int, int], int] | None:
             sums = {n: left[0].get(n, 0) + sign * right[0].get(n, 0) for n in nodes}
             return sums, left[1] + sign * right[1]
     return None
-
-
-def close_with_extremes(bounds: Bounds, nodes: Sequence[Node]) -> Bounds:
-    """Add what follows from an extreme being one of its parts: the latest of some times is at
-    most as far from anything as the farthest of them."""
-    extremes = [(i, node) for i, node in enumerate(nodes) if isinstance(node, Extreme)]
-    # Each round is sound, and the last ones gain little: where a pattern is on the verge of being
-    # impossible, rounds could go on microsecond by microsecond.
-    for _ in range(len(extremes) + 2):
-        implied = []
-        for index, node in extremes:
-            for other in range(len(nodes)):
-                if node.which == "latest":
-                    later, earlier = index, other
-                    limit = max(bounds[part, other] for part in node.nodes)
-                else:
-                    later, earlier = other, index
-                    limit = max(bounds[other, part] for part in node.nodes)
-                if limit < min(bounds[later, earlier], UNBOUNDED):
-                    implied.append(Constraint(later, earlier, limit))
-        if not implied or not bounds.satisfiable:
-            break
-        bounds = bounds.with_constraints(implied)
-    return bounds

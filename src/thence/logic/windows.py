@@ -12,10 +12,23 @@ from dataclasses import replace
 from thence.logic.alternatives import alternatives
 from thence.logic.body import Body
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
-from thence.logic.conjunct import Column, NodeTime, WindowUse
+from thence.logic.conjunct import Column, NodeTime, WindowUse, close_with_extremes
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
-from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within, walk
-from thence.logic.pieces import Repeated, Window
+from thence.logic.history import CONTEXT, context_of, hides_its_past
+from thence.logic.ops import (
+    Atom,
+    HeadTerm,
+    Label,
+    Pattern,
+    Ref,
+    Rule,
+    Since,
+    Where,
+    Within,
+    exprs_of,
+    walk,
+)
+from thence.logic.pieces import Context, Repeated, Window
 from thence.logic.repeats import repetition_uses
 from thence.logic.repetition import element_of
 from thence.logic.scope import (
@@ -25,7 +38,6 @@ from thence.logic.scope import (
     positive_variables,
     repeated_variables,
 )
-from thence.logic.timing import close_with_extremes
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE
 from thence.model.types import STRING, Type
@@ -70,7 +82,9 @@ class Windows:
             rewrapped = [_rewrap(part, conditions) for part in parts]
             return [use for part in rewrapped for use in self.uses(replace(window, pattern=part))]
         atom, limit, label = _simple_atom(parts[0]) if len(parts) == 1 else (None, None, None)
+        held = atom is not None and self.body.has_column(atom.event, CONTEXT)
         if atom is None:
+            held = window.context is not None and hides_its_past(pattern)
             atom = self.auxiliary(pattern, parts, conditions, window)
             limit, label = None, None
         index = len(self.body.atoms)
@@ -80,6 +94,12 @@ class Windows:
         if limit is not None:
             constraints.append(Constraint(use.end, use.start, limit))
         local, links, predicates = self.window_arguments(index, atom, label)
+        if window.context is not None:
+            constraints += [Constraint(end, use.start, -1) for end in window.context.ends]
+        if held and window.context is not None:
+            links.append((CONTEXT, NodeTime(self.begins(window.context))))
+        elif held:
+            predicates.append(Call("is_null", (Column(index, CONTEXT),)))
         more, tested = self.body.split_conditions(conditions, local, local)
         constraints += more
         predicates += tested
@@ -96,6 +116,7 @@ class Windows:
                 atom.span if atom.span != NOWHERE else self.body.rule.span,
                 "nothing can ever be collected here: the window has no inside that it could be in",
                 "a window holds what starts after it and ends before it; make it longer",
+                never=True,
             )
         return [
             WindowUse(
@@ -125,6 +146,7 @@ class Windows:
                 record.pattern.span,
                 "there is no room for a repetition here",
                 "no event times satisfy all temporal conditions: remove or turn round one of them",
+                never=True,
             )
         return closed
 
@@ -185,6 +207,11 @@ class Windows:
 
         Only what lies inside the window matters, so its length bounds the rule.
         """
+        limit = UNBOUNDED if window.width is None else self.bounds[window.width] - 2
+        if window.context is not None and window.until is not None:
+            limit = min(limit, self.match_bounds()[window.until, self.begins(window.context)] - 1)
+        if window.context is not None and hides_its_past(pattern):
+            pattern, parts = self.in_context(pattern, parts, window.context, limit)
         for part in positive_parts(pattern):
             if isinstance(part, Ref) and part.label not in own_labels(pattern):
                 raise self.body.refuse(
@@ -196,7 +223,6 @@ class Windows:
         self.refuse_hidden_variables(pattern)
         outer = {*self.body.columns, *self.body.values}
         name = self.fresh()
-        limit = UNBOUNDED if window.width is None else self.bounds[window.width] - 2
         handed = [
             exported(part, conditions, self.body.rule, outer, everything=window.mode == "collect")
             for part in parts
@@ -204,12 +230,34 @@ class Windows:
         columns = dict.fromkeys(column for terms in handed for column, _ in terms)
         uneven = any(len(terms) < len(columns) for terms in handed)
         for part, terms in zip(parts, handed, strict=True):
-            body = part if limit >= UNBOUNDED else Within(part, max(limit, 0))
+            body = part
+            if limit < UNBOUNDED:
+                body = Within(part, max(limit, 0), interval=True)
             heads = self.heads(pattern, columns, dict(terms), uneven)
+            if isinstance(part, Since):
+                heads = (*heads, HeadTerm(CONTEXT, TimeOf(CONTEXT, "end")))
             rule = self.body.rule
             self.add_rule(Rule(name, heads, body, rule.span, rule.head_span))
         values = {column: value for terms in handed for column, value in terms}
         return Atom(name, tuple((column, _outside(value)) for column, value in values.items()))
+
+    def begins(self, context: Context) -> int:
+        """The node that a history begins after."""
+        return self.body.single("latest", context.ends, NOWHERE)
+
+    def in_context(
+        self, pattern: Pattern, parts: Sequence[Pattern], context: Context, limit: int
+    ) -> tuple[Pattern, list[Pattern]]:
+        """A pattern, and its alternatives, joined with all contexts that it may be asked about."""
+        inside = {
+            leaf.name
+            for expr in exprs_of(pattern)
+            for leaf in leaves(expr)
+            if isinstance(leaf, Var)
+        }
+        since = context_of(context.first, inside, self.body.definitions, self.fresh, self.add_rule)
+        most = None if limit >= UNBOUNDED else max(limit, 0)
+        return Since(pattern, since, most), [Since(part, since, most) for part in parts]
 
     def heads(
         self, pattern: Pattern, columns: Iterable[str], terms: Mapping[str, Expr], uneven: bool

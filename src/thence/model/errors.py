@@ -87,6 +87,10 @@ class CheckError(ProgramError):
     """The text is well formed, but names, types, safety or time make it meaningless."""
 
 
+class ImpossibleError(CheckError):
+    """A pattern that no event times satisfy, by itself or as one of several alternatives."""
+
+
 class BuildError(ThenceError, TypeError):
     """Python objects that were put together in a way that no program can mean."""
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from thence.engine.program import Part, Stage
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import Conjunct, lengths_of
+from thence.logic.conjunct import Conjunct, known_bounds
 from thence.model.events import Times
 
 Shards = npt.NDArray[np.int64]
@@ -99,9 +99,7 @@ def _read(stage: Stage) -> set[str]:
 
 def _of_atoms(conjunct: Conjunct, lengths: Mapping[str, int]) -> list[Reach]:
     """How far before the result's end each atom's event may end."""
-    known = lengths_of(conjunct, lengths)
-    match = conjunct.bounds.with_constraints(known)
-    windows = {w.atom: w.bounds.with_constraints(known) for w in conjunct.windows}
+    match, windows = known_bounds(conjunct, lengths)
     found = []
     for atom, use in enumerate(conjunct.atoms):
         bounds = windows.get(atom, match)

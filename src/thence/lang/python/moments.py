@@ -54,12 +54,13 @@ def prior(*patterns: Pattern) -> Pattern:
 
 
 def relative(*patterns: Pattern) -> Pattern:
-    """Each begins after the one before it has ended: at the end of the last."""
-    return Whichever((Joined("seq", _several("relative", patterns)),))
+    """Each occurs in what begins after the one before it has ended: at the end of the last."""
+    return over_moments("relative", _several("relative", patterns))
 
 
 def relative_plus(pattern: Pattern) -> Pattern:
-    """The last of a row of ``pattern``, each after the one before it, of whatever length."""
+    """The last of a row of ``pattern``, each in what begins after the one before it, of whatever
+    length."""
     return over_moments("relative+", [pattern], name="relative_plus")
 
 

@@ -12,8 +12,23 @@ from thence.logic.check.typing import Columns, RuleTypes, Unknown
 from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import TypeProblem
-from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, While, Within
-from thence.logic.scope import is_own_rule
+from thence.logic.history import is_own_rule
+from thence.logic.ops import (
+    AnyOne,
+    At,
+    Atom,
+    Label,
+    Moments,
+    Pattern,
+    Repeat,
+    Rule,
+    Ticks,
+    Where,
+    While,
+    Within,
+    exprs_of,
+    walk,
+)
 from thence.logic.widening import common_type, united
 from thence.model.names import did_you_mean
 from thence.model.source import NOWHERE, Span
@@ -48,6 +63,46 @@ def check_rule(
     _check_atoms(view, types, problems)
     _check_conditions(view, types, problems)
     _check_head(view, types, first_rules[rule.event], problems)
+    _warn_of_instants(view, problems)
+
+
+def _warn_of_instants(view: RuleView, problems: Problems) -> None:
+    """A remark on the duration of what occurs at an instant: it never is more than nothing."""
+    for expr in exprs_of(view.rule):
+        stack = [expr]
+        while stack:
+            match stack.pop():
+                case Call("-", (TimeOf(label, "end"), TimeOf(other, "start")), span) if (
+                    label == other and _is_instant(label, view)
+                ):
+                    problems.warn(
+                        span,
+                        f"'{label}' is an instant, so this is always zero",
+                        "write `within` to limit all that it is made of, or label its parts and "
+                        "compare their times",
+                    )
+                case Call(_, args):
+                    stack += args
+    for part in walk(view.rule.body):
+        match part:
+            case Within(Ticks() | At() | Moments(operator="periodic"), span=span):
+                problems.warn(
+                    span,
+                    "this is an instant of the clock, so it is within any time",
+                    "put `within` around this and what it is to be near to",
+                )
+
+
+def _is_instant(label: str, view: RuleView) -> bool:
+    """Whether what a label names can only be an instant."""
+    patterns = [definition.pattern for definition in view.definitions.get(label, ())]
+    while any(isinstance(pattern, Label | Within | Where) for pattern in patterns):
+        patterns = [
+            pattern.pattern if isinstance(pattern, Label | Within | Where) else pattern
+            for pattern in patterns
+        ]
+    points = At | AnyOne | Moments | Ticks
+    return bool(patterns) and all(isinstance(pattern, points) for pattern in patterns)
 
 
 # -- the policy

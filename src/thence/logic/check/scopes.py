@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
-from thence.logic.moments import PERIODIC
+from thence.logic.history import is_own_rule
 from thence.logic.ops import (
     And,
     AnyOne,
@@ -206,8 +206,7 @@ def _noted(
 
 def _moments(view: RuleView, pattern: Moments, scope: Scope) -> list[tuple[Pattern, Scope]]:
     span = pattern.span
-    by_itself = pattern.operator == PERIODIC
-    around = _chosen(view, "branch", scope, span) if by_itself else scope
+    around = _chosen(view, "branch", scope, span) if is_own_rule(pattern) else scope
     inside = [(part, around) for part in pattern.parts]
     inside += [(part, _inner(view, "absent", scope, span)) for part in pattern.absent]
     if pattern.collected and scope is not view.root:
