@@ -202,7 +202,10 @@ class _Lowering:
             raise _Broken
         if name.text not in self.known:
             hint = did_you_mean(
-                name.text, {*self.known, *streams}, f"declare it: event {name.text}(…);"
+                name.text,
+                self.known,
+                f"declare it: event {name.text}(…);",
+                also=streams,
             )
             raise Refused(s.span_of(name), f"unknown stream '{name.text}'", hint)
         return name.text
