@@ -156,6 +156,7 @@ def counting(rule: Rule, history: History) -> list[list[Match]]:
     waits = rule.policy.chooses or any(map(collects, own_parts(rule.body)))
     shared, joining = names_of(rule)
     matches = []
+    history = replace(history, agreed=shared)
     root = Scope(history, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
         repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))

@@ -108,6 +108,8 @@ class History:
     names: dict[str, tuple[str, ...]]
     horizon: int | None
     rules: tuple[Rule, ...] = ()
+    agreed: frozenset[str] = frozenset()
+    """What all repetitions of the rule at hand agree on, since it stands outside of them too."""
 
     def attribute(self, event: Event, name: str) -> Any:
         return event.values[self.names[event.type].index(name)]
@@ -451,7 +453,8 @@ def found_beside(pattern: Pattern, scope: Scope) -> list[tuple[Scope, Pattern, I
     collected. The policy says nothing about these. Where nothing is asked there are none."""
     if not scope.asking or not scope.judging:
         return []
-    return list(occurrences(pattern, replace(scope, policy=UNRESTRICTED)))
+    found = occurrences(pattern, replace(scope, policy=UNRESTRICTED))
+    return [each for each in found if all(each[0].value(part) is True for part in each[0].having)]
 
 
 def interval(pattern: Pattern, scope: Scope) -> Interval | None:

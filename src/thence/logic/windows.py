@@ -13,7 +13,7 @@ from thence.logic.alternatives import alternatives
 from thence.logic.body import Body
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import Column, NodeTime, WindowUse
-from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var, conjuncts, leaves
 from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within, walk
 from thence.logic.pieces import Repeated, Window
 from thence.logic.repeats import repetition_uses
@@ -174,6 +174,27 @@ class Windows:
                             "bind it in the inner pattern too, or make that pattern a rule",
                         )
 
+    def refuse_folding_with_others(self, pattern: Pattern) -> None:
+        """What is repeated inside cannot be compared, as a whole, with what is outside."""
+        own = own_labels(pattern)
+        bound = {*positive_variables(pattern), *repeated_variables(pattern)}
+        for part in walk(pattern):
+            for condition in conjuncts(part.condition) if isinstance(part, Where) else ():
+                read = list(leaves(condition))
+                if not any(isinstance(leaf, Folded) for leaf in read):
+                    continue
+                for leaf in read:
+                    outside = (isinstance(leaf, Var) and leaf.name not in bound) or (
+                        isinstance(leaf, Attr | TimeOf) and leaf.label not in own
+                    )
+                    if outside:
+                        raise self.body.refuse(
+                            leaf.span,
+                            "an aggregate over what is repeated inside cannot be compared with "
+                            "what is bound outside",
+                            "make the inner pattern a rule that has the aggregate in its head",
+                        )
+
     def auxiliary(
         self,
         pattern: Pattern,
@@ -194,6 +215,7 @@ class Windows:
                     "compare its times in a 'where' condition instead",
                 )
         self.refuse_hidden_variables(pattern)
+        self.refuse_folding_with_others(pattern)
         outer = {*self.body.columns, *self.body.values}
         name = self.fresh()
         limit = UNBOUNDED if window.width is None else self.bounds[window.width] - 2
@@ -250,10 +272,14 @@ def _outside(value: Expr) -> Expr:
 def _peel(pattern: Pattern) -> tuple[Pattern, list[Expr]]:
     """A pattern without the conditions directly around it, and those conditions."""
     conditions: list[Expr] = []
+    over_repetitions: list[Expr] = []
     while isinstance(pattern, Where):
-        conditions += conjuncts(pattern.condition)
+        for part in conjuncts(pattern.condition):
+            folds = any(isinstance(leaf, Folded) for leaf in leaves(part))
+            (over_repetitions if folds else conditions).append(part)
         pattern = pattern.pattern
-    return pattern, conditions
+    # Only inside is there what is repeated.
+    return _rewrap(pattern, over_repetitions), conditions
 
 
 def _rewrap(pattern: Pattern, conditions: Sequence[Expr]) -> Pattern:
