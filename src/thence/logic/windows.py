@@ -17,7 +17,7 @@ from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var, conj
 from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Where, Within, walk
 from thence.logic.pieces import Repeated, Window
 from thence.logic.repeats import repetition_uses
-from thence.logic.repetition import element_of
+from thence.logic.repetition import element_of, repeats
 from thence.logic.scope import (
     exported,
     own_labels,
@@ -26,8 +26,9 @@ from thence.logic.scope import (
     repeated_variables,
 )
 from thence.logic.timing import close_with_extremes
+from thence.model.errors import CheckError
 from thence.model.schema import EventSchema
-from thence.model.source import NOWHERE
+from thence.model.source import NOWHERE, Span
 from thence.model.types import STRING, Type
 
 
@@ -174,26 +175,35 @@ class Windows:
                             "bind it in the inner pattern too, or make that pattern a rule",
                         )
 
-    def refuse_folding_with_others(self, pattern: Pattern) -> None:
-        """What is repeated inside cannot be compared, as a whole, with what is outside."""
+    def refuse_repeated_with_others(self, pattern: Pattern) -> None:
+        """What is repeated inside is judged inside, so it cannot be compared with what is outside:
+        neither each repetition nor all of them together."""
         own = own_labels(pattern)
         bound = {*positive_variables(pattern), *repeated_variables(pattern)}
+        inside = [part for repeat in repeats(pattern) for part in walk(repeat)]
         for part in walk(pattern):
-            for condition in conjuncts(part.condition) if isinstance(part, Where) else ():
+            if not isinstance(part, Where):
+                continue
+            for condition in conjuncts(part.condition):
                 read = list(leaves(condition))
-                if not any(isinstance(leaf, Folded) for leaf in read):
+                folds = any(isinstance(leaf, Folded) for leaf in read)
+                if not folds and not any(each is part for each in inside):
                     continue
                 for leaf in read:
-                    outside = (isinstance(leaf, Var) and leaf.name not in bound) or (
-                        isinstance(leaf, Attr | TimeOf) and leaf.label not in own
-                    )
-                    if outside:
-                        raise self.body.refuse(
-                            leaf.span,
-                            "an aggregate over what is repeated inside cannot be compared with "
-                            "what is bound outside",
-                            "make the inner pattern a rule that has the aggregate in its head",
-                        )
+                    match leaf:
+                        case Var(name, span) if name not in bound and self.body.bound(name):
+                            raise self._repeated_with_others(span)
+                        case Attr(label, _, span) | TimeOf(label, _, span) if label not in own:
+                            raise self._repeated_with_others(span)
+
+    def _repeated_with_others(self, span: Span) -> CheckError:
+        return self.body.refuse(
+            span,
+            "what is repeated inside of an absence or a collect cannot be compared with what is "
+            "bound outside",
+            "make the inner pattern a rule with what is compared in its head, and compare where it "
+            "is used",
+        )
 
     def auxiliary(
         self,
@@ -215,7 +225,7 @@ class Windows:
                     "compare its times in a 'where' condition instead",
                 )
         self.refuse_hidden_variables(pattern)
-        self.refuse_folding_with_others(pattern)
+        self.refuse_repeated_with_others(pattern)
         outer = {*self.body.columns, *self.body.values}
         name = self.fresh()
         limit = UNBOUNDED if window.width is None else self.bounds[window.width] - 2

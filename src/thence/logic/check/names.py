@@ -104,6 +104,12 @@ def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
             f"{what} is not bound in every branch of the `or`",
             "bind it in each branch, or write one rule per branch",
         )
+    if window.kind == "collect" and holder.repeated is not None:
+        return (
+            f"{what} is repeated inside of what is collected, so there may be many in each",
+            f"give the repeated pattern a rule of its own, with list{argument} in its head, and "
+            "collect that",
+        )
     if window.kind == "collect":
         return (
             f"{what} is bound inside `collect`, so there may be many of it",
