@@ -169,14 +169,17 @@ def consequences(rule: Rule, history: History) -> Iterator[tuple[Event, list[Mat
         yield Event(rule.event, in_types(values, rule, history), at), matches
 
 
-def counting(rule: Rule, history: History) -> list[list[Match]]:
+def counting(
+    rule: Rule, history: History, values: dict[str, Any] | None = None
+) -> list[list[Match]]:
     """The matches of a rule that count: no gate lies after the horizon, and its policy chooses
-    them. Those that it merges are together."""
+    them. Those that it merges are together. ``values`` are those of variables known before."""
     repeats = any(isinstance(node, Repeat) for node in own_parts(rule.body))
     waits = rule.policy.chooses or any(map(collects, own_parts(rule.body)))
     shared, joining = names_of(rule)
     matches = []
-    root = Scope(history, policy=rule.policy, shared=shared, joining=joining)
+    history = replace(history, agreed=shared)
+    root = Scope(history, values or {}, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
         repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))
         gates = [*scope.gates, at.end] if waits or repeated else scope.gates

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oracle_patterns import History, Interval, Scope, asserted, found_beside, occurrences
+from oracle_patterns import History, Interval, Scope, asserted, found_beside
 
 from thence.logic.expr import Call, Var, conjuncts, variables
-from thence.logic.ops import AnyOne, Atom, Or, Pattern, Rule, Using, Where, walk
+from thence.logic.ops import AnyOne, Atom, HeadTerm, Or, Pattern, Rule, Using, Where, walk
+from thence.logic.policy import UNRESTRICTED, Policy
 
 Found = Iterator[tuple[Scope, Pattern, Interval]]
 
@@ -22,16 +23,13 @@ def by_itself(pattern: Pattern, history: History) -> Found:
     if history.horizon is None:
         return
     if isinstance(pattern, Using):
-        from oracle import counting  # each asks the other
-
-        rule = Rule("#", (), pattern.pattern, policy=pattern.policy)
-        yield from (match for together in counting(rule, history) for match in together)
+        yield from known(pattern.pattern, history, pattern.policy)
         return
     if pattern.operator == "relative+":
         yield from rows(pattern.parts[0], history)
         return
     (closing,) = pattern.absent
-    for scope, chosen, at in known(pattern.parts[0], history):
+    for scope, chosen, at in known(pattern.parts[0], history, UNRESTRICTED):
         ends = [found.end for _, _, found in found_beside(closing, scope) if found.end >= at.end]
         # P(E1, [T], E2)(t): no E2 with t1 <= t2 < t, and t = t1 + i * T
         last = min([history.horizon, *ends])
@@ -46,7 +44,7 @@ def rows(pattern: Pattern, history: History) -> Found:
     seen = set()
     while waiting:
         left, values = waiting.pop()
-        for scope, chosen, at in known(pattern, left, values):
+        for scope, chosen, at in known(pattern, left, UNRESTRICTED, values):
             yield scope, chosen, Interval(at.end, at.end)
             values_so_far = handed_out(pattern, scope)
             if (at.end, *values_so_far.items()) not in seen:
@@ -54,11 +52,17 @@ def rows(pattern: Pattern, history: History) -> Found:
                 waiting.append((left.after(at.end), values_so_far))
 
 
-def known(pattern: Pattern, history: History, values: dict[str, Any] | None = None) -> Found:
-    """The occurrences of a pattern none of whose gates lies after the horizon."""
-    for scope, chosen, at in occurrences(pattern, Scope(history, values or {})):
-        if all(gate <= history.horizon for gate in scope.gates):
-            yield scope, chosen, at
+def known(
+    pattern: Pattern, history: History, policy: Policy, values: dict[str, Any] | None = None
+) -> Found:
+    """The matches of a pattern that count, as if it were a rule. What repetitions agree on for the
+    sake of what stands around, they agree on here too."""
+    from oracle import counting  # each asks the other
+
+    agreed = sorted(bound_by(pattern) & history.agreed)
+    terms = tuple(HeadTerm(name, Var(name)) for name in agreed)
+    for together in counting(Rule("#", terms, pattern, policy=policy), history, values):
+        yield from together
 
 
 def handed_out(pattern: Pattern, scope: Scope) -> dict[str, Any]:

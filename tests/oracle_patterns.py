@@ -115,6 +115,8 @@ class History:
     since: float = -float("inf")
     whole: History | None = None
     cut: bool = False
+    agreed: frozenset[str] = frozenset()
+    """What all repetitions of the rule at hand agree on, since it stands outside of them too."""
 
     def after(self, time: float) -> History:
         """COMPOSE's history that begins after a time: what started up to then is deleted."""
@@ -502,7 +504,8 @@ def found_beside(pattern: Pattern, scope: Scope) -> list[tuple[Scope, Pattern, I
     collected. The policy says nothing about these. Where nothing is asked there are none."""
     if not scope.asking or not scope.judging:
         return []
-    return list(occurrences(pattern, replace(scope, policy=UNRESTRICTED)))
+    found = occurrences(pattern, replace(scope, policy=UNRESTRICTED))
+    return [each for each in found if all(each[0].value(part) is True for part in each[0].having)]
 
 
 def interval(pattern: Pattern, scope: Scope) -> Interval | None:

@@ -187,3 +187,13 @@ def test_bounds_with_extremes_hold_of_every_solution(asked: list[Constraint], wh
     for later, earlier in product(range(5), repeat=2):
         if len(found) and closed.bounded(later, earlier):
             assert (times[:, later] - times[:, earlier]).max() <= closed[later, earlier]
+
+
+def test_bounds_of_many_points_at_once_are_those_of_each_pair() -> None:
+    bounds = close([Constraint(0, 1, -1), Constraint(2, 0, 10), Constraint(4, 2, -3)])
+    nodes = (4, 0, 7, 1, 2, 0)
+    assert bounds.among(nodes).tolist() == [[bounds[i, j] for j in nodes] for i in nodes]
+    for node in (0, 2, 7):
+        for others in ((1, 4), (7,), (9, 1), ()):
+            widths = [bounds[node, k] + bounds[k, node] for k in others]
+            assert bounds.width(node, others) == min(widths, default=2 * UNBOUNDED)

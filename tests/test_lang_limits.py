@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 import time
+import tracemalloc
 
 import pytest
 
+import thence
 from thence.lang.parser import parse_program
 from thence.lang.syntax import MAX_DEPTH
 from thence.lang.text import format_program
+from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram, Seq, Where
-from thence.model.errors import ParseError
+from thence.model.errors import ParseError, ProgramError
 from thence.model.source import Source
 
 EVENTS = "event a(x int); event b(x int);\n"
@@ -111,3 +114,55 @@ def test_ten_thousand_rules_are_read_in_seconds() -> None:
     program = parse_program(Source(EVENTS + rules))
     assert len(program.rules) == 10_000
     assert time.process_time() - began < 30
+
+
+LARGE = "x" * 3_000_000
+"""So much text that a few bytes for each character would be many megabytes."""
+QUOTES = "''" * len(LARGE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"event a(s string); r(s) <- a(s) where s = '{LARGE}';",
+        f"event a(s string); r(s) <- a(s) where s = '{QUOTES}';",
+        f'event a(s string); r(s) <- a(s) where s = "{LARGE}";',
+        f"event a(`{LARGE}` string); r <- a(_);",
+        f"event a(s string); r <- a(s)+ {' ' * len(LARGE)} ;",
+        f"event a(s string); r <- a(s)+ --{LARGE}\n;",
+    ],
+)
+def test_long_literals_names_and_blanks_take_little_memory(text: str) -> None:
+    parse_program(Source("event b; r <- b;"))  # so that the parser is there
+    tracemalloc.start()
+    try:
+        parse_program(Source(text))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(LARGE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"r(s) <- a(s) '{LARGE}';",
+        f"r(s as '{LARGE}') <- a(s);",
+        f"r(s) <- a(s) {LARGE};",
+        f"r(s) <- {LARGE}(s);",
+        f"r(s) <- a(s) where {LARGE} > 3;",
+        f"r(s) <- a(s) where {LARGE}(s);",
+        f"r(s) <- a(s) where matches(s, '{LARGE}(');",
+        f"r(s) <- a(s) where date_trunc('{LARGE}', timestamp '2026-01-01') = s;",
+        f"CREATE EVENT r AS SELECT {LARGE} FROM a;",
+    ],
+)
+def test_a_message_about_a_long_text_is_short(text: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        check_program(parse_program(Source(f"event a(s string);\n{text}")))
+    assert len(str(caught.value)) < 5_000
+
+
+def test_explain_shows_long_literals_shortened() -> None:
+    program = thence.compile(f"event a(s string); r(s) <- a(s) where s = '{LARGE}';")
+    assert len(str(program.explain())) < 5_000

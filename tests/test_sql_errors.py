@@ -173,7 +173,14 @@ EVENT_CLAUSE = [
 ]  # fmt: skip
 
 CLAUSES = [
-    ("SELECT temp FROM t LEFT JOIN a ON t.k = a.k", "LEFT", "JOIN is not part of", "in EVENT how"),
+    ("SELECT temp FROM t LEFT JOIN a ON t.k = a.k", "LEFT", "LEFT JOIN is not part", "NOTFOLLOWS"),
+    ("SELECT temp FROM t RIGHT OUTER JOIN a ON t.k = a.k", "RIGHT", "RIGHT JOIN is", "NOTFOLLOWS"),
+    ("SELECT temp FROM t FULL JOIN a ON t.k = a.k", "FULL", "FULL JOIN is not", "NOT EXISTS"),
+    ("SELECT temp FROM t NATURAL JOIN a", "NATURAL", "NATURAL JOIN is not", "ON a.id = b.id"),
+    ("SELECT temp FROM t JOIN a USING (k)", "JOIN", "this JOIN has no condition", "ON a.id"),
+    ("SELECT temp FROM t JOIN a", "JOIN", "this JOIN has no condition", "ON a.id = b.id"),
+    ("SELECT temp FROM t CROSS JOIN a ON t.k = a.k", "CROSS JOIN", "has no condition", "JOIN b ON"),
+    ("SELECT temp FROM t JOIN a ON t.k = a.k", "t JOIN a", "how its events relate", "add EVENT"),
     ("SELECT temp FROM t UNION SELECT n FROM a", "UNION", "UNION is not part of", "with one name"),
     ("SELECT temp FROM t ORDER BY k", "ORDER", "ORDER BY is not part of", "sorted by their start"),
     ("SELECT temp FROM t LIMIT 10", "LIMIT", "LIMIT is not part of event SQL", None),

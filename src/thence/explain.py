@@ -21,6 +21,7 @@ from thence.logic.conjunct import (
 from thence.logic.expr import Aggregate, Call, Const, Expr
 from thence.logic.policy import UNRESTRICTED, policy_text
 from thence.model.schema import EventSchema
+from thence.model.text import shortened
 from thence.model.time import format_duration, format_timestamp
 
 
@@ -59,11 +60,13 @@ def _looked_up(compiled: Compiled, schema: EventSchema) -> str:
     return f"   -- true at all times, in every place; columns read: {columns}"
 
 
-def _use(compiled: Compiled, conjunct: Conjunct, atom: int) -> str:
-    """What an atom of a join is kept for; a row of a table is no state."""
-    if conjunct.atoms[atom].fact:
-        return "table"
-    return _retention(retentions(conjunct, compiled.needs.lengths)[atom].micros)
+def _uses(compiled: Compiled, conjunct: Conjunct) -> list[str]:
+    """What each atom of a join is kept for; a row of a table is no state."""
+    kept = retentions(conjunct, compiled.needs.lengths)
+    return [
+        "table" if use.fact else _retention(each.micros)
+        for use, each in zip(conjunct.atoms, kept, strict=True)
+    ]
 
 
 def _retention(micros: int) -> str:
@@ -84,7 +87,7 @@ def _stage(
         schema = compiled.schemas[name]
         attributes = ", ".join(f"{a.name} {a.type}" for a in schema.attributes)
         yield f"  {_event(name)}({attributes}){_kept(compiled, name)}"
-        yield from (f"    {text}" for text in rules.get(name, ()))
+        yield from (f"    {shortened(text)}" for text in rules.get(name, ()))
     for rule in stage.rules:
         for alternative in rule:
             yield from _rule(compiled, alternative)
@@ -96,11 +99,12 @@ def _event(name: str) -> str:
 
 def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
     conjunct = rule.conjunct
+    uses = _uses(compiled, conjunct)
     yield f"  join for {_event(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]
         label = f"{use.label}: " if use.label else ""
-        yield f"    {label}{use.event}   -- {_use(compiled, conjunct, atom)}"
+        yield f"    {label}{use.event}   -- {uses[atom]}"
     for link in conjunct.links:
         yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
     for constraint in rule.constraints:
@@ -108,7 +112,7 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
     for predicate in conjunct.predicates:
         yield f"    where: {expression(conjunct, predicate)}"
     for window in conjunct.windows:
-        yield from _window(compiled, rule, window)
+        yield from _window(rule, window, uses[window.atom])
     if conjunct.policy != UNRESTRICTED:
         yield f"    using: {policy_text(conjunct.policy)}"
     start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
@@ -122,13 +126,12 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
     yield f"    partition key: {key or 'none'}"
 
 
-def _window(compiled: Compiled, rule: Prepared, window: WindowUse) -> Iterator[str]:
+def _window(rule: Prepared, window: WindowUse, kept: str) -> Iterator[str]:
     conjunct = rule.conjunct
     use = conjunct.atoms[window.atom]
     if window.mode == "previous":
         return
     word = window.mode if window.last is None else f"{window.mode} the last {window.last}"
-    kept = _use(compiled, conjunct, window.atom)
     yield f"    {word}: {_event(use.event)}   -- {kept}"
     for name, expr in window.links:
         yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
@@ -184,7 +187,7 @@ def expression(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
                 return format_duration(value)
             if kind.kind == "timestamp":
                 return format_timestamp(value)
-            return "null" if value is None else repr(value)
+            return "null" if value is None else shortened(repr(value))
         case Call(function, (left, right)) if not function.isidentifier():
             return f"({expression(conjunct, left)} {function} {expression(conjunct, right)})"
         case Call(function, args):

@@ -199,11 +199,9 @@ class _Join:
     def cost(self, atom: int) -> tuple[bool, float]:
         """A guess at how many rows each partial match grows into, for choosing what is next."""
         rel, use = self.rels[atom], self.prepared.uses[atom]
-        widths = [
-            self.bounds[n, k] + self.bounds[k, n] for n in (use.start, use.end) for k in self.nodes
-        ]
+        width = min(self.bounds.width(node, self.nodes) for node in (use.start, use.end))
         span = max(int(rel.end.max()) - int(rel.start.min()), 1)
-        rows = len(rel) * min(1.0, (min(widths, default=span) + 1) / span)
+        rows = len(rel) * min(1.0, (width + 1) / span)
         if self.shared_links(atom):
             rows /= max(len(rel) ** 0.5, 1.0)
         return self.witness(atom) == "all", rows
@@ -376,8 +374,10 @@ class _Join:
         directions: set[tuple[str, int]] = set()
         for constraint in self.constraints:
             pair = (constraint.later, constraint.earlier)
-            atoms = prepared.node_atoms(pair[0]) | prepared.node_atoms(pair[1])
-            if atom not in atoms or atoms <= after:
+            one, other = prepared.node_atoms(pair[0]), prepared.node_atoms(pair[1])
+            if atom not in one and atom not in other:
+                continue
+            if one <= after and other <= after:
                 continue
             if any(atom in prepared.node_atoms(node) for node in pair if node not in ends):
                 return "all"  # It takes part in an extreme of several times.

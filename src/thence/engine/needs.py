@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from thence.engine.usable import needed_rows
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import Retention, is_inner, longest, retentions
+from thence.logic.conjunct import INNER, Retention, is_inner, longest, retentions
 from thence.model.errors import Diagnostic, StateError, diagnose
 from thence.model.source import Source
 
@@ -103,4 +104,7 @@ def _remark(source: Source, rule: Prepared, name: str, kept: Retention) -> Diagn
 
 
 def _shown(name: str) -> str:
-    return "the inner pattern" if is_inner(name) else f"'{name}'"
+    """A name in words: an event, a label, or a time that is reckoned from several."""
+    if is_inner(name) and "." not in name:
+        return "the inner pattern"
+    return "'" + re.sub(rf"{INNER}[^.,()]*", "the inner pattern", name) + "'"

@@ -52,6 +52,7 @@ class Prepared:
         self.conjunct = conjunct
         self.decided = decided
         self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
+        self._node_atoms: dict[int, frozenset[int]] = {}
         self.constraints = self.reduced(conjunct.constraints)
         self.local: dict[int, list[Expr]] = {}
         self.cross: list[tuple[Expr, frozenset[int]]] = []
@@ -106,6 +107,12 @@ class Prepared:
 
     def node_atoms(self, node: int) -> frozenset[int]:
         """The atoms that must be bound before a node has a time."""
+        found = self._node_atoms.get(node)
+        if found is None:
+            found = self._node_atoms[node] = self._atoms_of_node(node)
+        return found
+
+    def _atoms_of_node(self, node: int) -> frozenset[int]:
         node, _ = self.base(node)
         match self.conjunct.nodes[node]:
             case EndPoint(atom, _):

@@ -163,7 +163,7 @@ def _aliases(match: Match, node: int) -> tuple[int, ...]:
 
 
 def _width(bounds: Bounds, node: int, bound: Sequence[int]) -> int:
-    return min((bounds[node, k] + bounds[k, node] for k in bound), default=2 * UNBOUNDED)
+    return bounds.width(node, bound)
 
 
 def _range(
@@ -176,11 +176,12 @@ def _range(
 ) -> tuple[Index | int | None, Index | int | None]:
     """The least and the greatest time that a node may have, for each row of a match."""
     high: Index | int | None = None
-    for other in _tightest(bound, asked, lambda k: bounds[node, k], lambda m, k: bounds[m, k]):
+    between = bounds.among((node, *bound))
+    for other in _tightest(bound, asked, between[0, 1:], between[1:, 1:]):
         limit = match.time(other) + bounds[node, other]
         high = limit if high is None else np.minimum(high, limit)
     low: Index | int | None = None
-    for other in _tightest(bound, asked, lambda k: bounds[k, node], lambda m, k: bounds[k, m]):
+    for other in _tightest(bound, asked, between[1:, 0], between[1:, 1:].T):
         limit = match.time(other) - bounds[other, node]
         low = limit if low is None else np.maximum(low, limit)
     if len(times):
@@ -195,19 +196,23 @@ def _range(
 def _tightest(
     bound: Sequence[int],
     asked: set[int],
-    direct: Callable[[int], int],
-    between: Callable[[int, int], int],
+    direct: Index,
+    between: Index,
 ) -> list[int]:
     """The nodes whose bound counts: those that a constraint asks about, and of the others those
     whose bound does not follow from another's. (Bounds between nodes may rest on the very search
-    at hand, so what is asked must never be left to them.)"""
-    kept: list[int] = []
-    for k in sorted(bound, key=direct):
-        if direct(k) >= UNBOUNDED:
+    at hand, so what is asked must never be left to them.) ``direct`` is the bound of each, and
+    ``between[m, k]`` is what turns that of ``m`` into one of ``k``."""
+    follows = direct[:, None] + between <= direct
+    kept = np.zeros(len(bound), bool)
+    order = []
+    for k in np.argsort(direct, kind="stable").tolist():
+        if direct[k] >= UNBOUNDED:
             break
-        if k in asked or not any(direct(m) + between(m, k) <= direct(k) for m in kept):
-            kept.append(k)
-    return kept
+        if bound[k] in asked or not follows[kept, k].any():
+            kept[k] = True
+            order.append(bound[k])
+    return order
 
 
 def unsettled(

@@ -69,11 +69,15 @@ class Atoms:
                 "a condition on values goes into `where`, or stands by itself after a comma",
             )
         else:
-            known = (*self._scope.events, *PATTERN_OPERATORS, *TIMERS, *FUNCTIONS)
             self._report.error(
                 span,
                 f"unknown event '{node.name}'",
-                did_you_mean(node.name, known, f"declare it: event {node.name}(…);"),
+                did_you_mean(
+                    node.name,
+                    self._scope.events,
+                    f"declare it: event {node.name}(…);",
+                    also=(*PATTERN_OPERATORS, *TIMERS, *FUNCTIONS),
+                ),
             )
         return Atom("")
 

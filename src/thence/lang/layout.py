@@ -15,7 +15,7 @@ from thence.lang.words import INFIX
 
 WIDTH = 100
 _INDENT = "    "
-_TOKEN = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|\w+|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"'[^']*+(?:''[^']*+)*+'|`[^`]*+(?:``[^`]*+)*+`|\w+|\s+|.", re.DOTALL)
 _OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
 _SUFFIXES = frozenset({"within", "where"})
 

@@ -18,7 +18,7 @@ _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 # Words of event SQL are names wherever no query stands.
 _NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE", "OF", "ROWS"}
-_NAMES |= {"_GROUP", "_HAVING", "RANGE", "SLIDE", "NOW"}
+_NAMES |= {"_GROUP", "_HAVING", "RANGE", "SLIDE", "NOW", "JOIN", "ON"}
 _ENDINGS = {"within", "where", "using"}  # words that may follow a pattern
 _BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
 _OTHER_LANGUAGES = {

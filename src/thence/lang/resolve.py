@@ -141,11 +141,15 @@ class Patterns:
             return Ref(node.text, span)
         if node.text in self._scope.events:
             return Atom(node.text, (), span)
-        known = (*self._scope.labels, *self._scope.events)
         self._report.error(
             span,
             f"unknown event or label '{node.text}'",
-            did_you_mean(node.text, known, f"declare it: event {node.text}(…);"),
+            did_you_mean(
+                node.text,
+                self._scope.events,
+                f"declare it: event {node.text}(…);",
+                also=self._scope.labels,
+            ),
         )
         return _NOTHING
 

@@ -44,19 +44,42 @@ class Bounds:
     False
     """
 
-    __slots__ = ("_matrix", "_places")
+    __slots__ = ("_matrix", "_places", "_rows")
 
     def __init__(self, matrix: Matrix, places: Mapping[int, int]) -> None:
         matrix.setflags(write=False)
         self._matrix = matrix
         self._places = places
+        self._rows: dict[int, list[int]] = {}  # of the matrix, as they are read: far faster there
 
     def __getitem__(self, pair: tuple[int, int]) -> int:
         later, earlier = pair
         place, other = self._places.get(later), self._places.get(earlier)
         if place is None or other is None:
             return 0 if later == earlier else UNBOUNDED
-        return int(self._matrix[place, other])
+        row = self._rows.get(place)
+        if row is None:
+            row = self._rows[place] = self._matrix[place].tolist()
+        return row[other]
+
+    def among(self, nodes: Sequence[int]) -> Matrix:
+        """The bounds between some time points, each with each, in their order."""
+        places = np.array([self._places.get(node, -1) for node in nodes], np.int64)
+        found = _unconstrained(len(nodes))
+        known = np.flatnonzero(places >= 0)
+        found[np.ix_(known, known)] = self._matrix[np.ix_(places[known], places[known])]
+        return found
+
+    def width(self, node: int, others: Sequence[int]) -> int:
+        """How far a time may lie from one of others at most, at both sides together, for the one
+        that says most; twice UNBOUNDED where none says anything."""
+        place = self._places.get(node)
+        if place is None:
+            return 0 if node in others else 2 * UNBOUNDED
+        known = [at for at in map(self._places.get, others) if at is not None]
+        if not known:
+            return 2 * UNBOUNDED
+        return int((self._matrix[place, known] + self._matrix[known, place]).min())
 
     @property
     def satisfiable(self) -> bool:

@@ -49,6 +49,7 @@ from thence.logic.ops import (
     Label,
     LogicProgram,
     Moments,
+    Not,
     Pattern,
     Ref,
     Repeat,
@@ -59,14 +60,15 @@ from thence.logic.ops import (
     Where,
     While,
     Within,
+    children,
     exprs_of,
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
-from thence.logic.repetition import element_of
+from thence.logic.repetition import element_of, shared_variables
 from thence.logic.scope import needed_of, own_labels, positive_parts
 from thence.model.source import NOWHERE, Span
-from thence.model.types import TIMESTAMP
+from thence.model.types import NULL, TIMESTAMP
 
 Read = Attr | TimeOf | Aggregate
 """What is read of a pattern outside of it, besides its variables."""
@@ -163,7 +165,11 @@ class _Split:
         self.around = around
         self.binding = pattern.pattern if isinstance(pattern, Using) else pattern.parts[0]
         """What binds the names that are handed out."""
-        bound = view_of(Rule(name, (), self.binding, self.span)).root
+        # What all repetitions agree on because it stands outside too, they agree on here as well:
+        # it is handed out.
+        shared = shared_variables(rule).intersection(_all_variables(self.binding))
+        handed = tuple(HeadTerm(each, Var(each)) for each in sorted(shared))
+        bound = view_of(Rule(name, handed, self.binding, self.span)).root
         seen = dict.fromkeys([*_all_variables(self.binding), *sorted(bound.bound_variables())])
         self.variables = [each for each in seen if each in bound.bound_variables()]
         self.labels = own_labels(self.binding)
@@ -172,12 +178,15 @@ class _Split:
         self.repeated = named - bound.variables.keys()
         """The labels and variables that aggregates are over."""
         self.repeats = bool(repeated)
+        self.windowed = _in_window(rule.body, pattern)
+        """Whether it is absent or collected, so that aggregates of the head are over that."""
 
     def rules(self) -> tuple[Rule, list[Rule], list[Rule]]:
         """The rule around the pattern, the hidden ones, and those of their contexts."""
         label, body = self._around()
         outside = replace(self.rule, body=body)
-        readers: list[Rule | Pattern] = [outside]
+        above, around = self._head_over_windows(outside)
+        readers: list[Rule | Pattern] = [around]
         if isinstance(self.pattern, Moments):
             readers += self.pattern.absent
         read = list(dict.fromkeys(each for node in readers for each in self._read(node)))
@@ -197,7 +206,25 @@ class _Split:
                 return replace(wanted[value], span=node.span)
             return atom if node is _HERE else node
 
-        return changed(outside, change), self._hidden(columns, names), self.contexts
+        around = changed(around, change)
+        terms = tuple(
+            term if each is None else _over(each, term.value)
+            for term, each in zip(around.terms, above, strict=True)
+        )
+        return replace(around, terms=terms), self._hidden(columns, names), self.contexts
+
+    def _head_over_windows(self, rule: Rule) -> tuple[list[HeadTerm | None], Rule]:
+        """The terms that aggregate what windows collect, and the rule with what they read in their
+        place: what is repeated inside of a collected pattern is none of theirs."""
+        above = [
+            term if self.windowed and isinstance(term.value, Aggregate) else None
+            for term in rule.terms
+        ]
+        terms = tuple(
+            term if each is None else replace(term, value=_argument(each))
+            for term, each in zip(rule.terms, above, strict=True)
+        )
+        return above, replace(rule, terms=terms)
 
     def _read(self, node: Rule | Pattern) -> Iterator[Read]:
         """What is read of the pattern in what stands around it."""
@@ -227,11 +254,18 @@ class _Split:
         own = [
             part.name
             for part in walk(self.rule.body)
-            if isinstance(part, Label) and part.pattern is self.pattern
+            if isinstance(part, Label) and self._is_it(part.pattern)
         ]
         mark: Pattern = _HERE if own else Label(label, _HERE, self.span)
-        body = changed(self.rule.body, lambda node: mark if node is self.pattern else node)
+        body = changed(self.rule.body, lambda node: mark if self._is_it(node) else node)
         return (own[0] if own else label), body
+
+    def _is_it(self, node: object) -> bool:
+        """Whether a node is the pattern, or a copy in another choice of ``any``, which stands in
+        the same place of the text."""
+        if node is self.pattern or self.span == NOWHERE:
+            return node is self.pattern
+        return node == self.pattern and getattr(node, "span", NOWHERE) == self.span
 
     def _hidden(self, columns: Sequence[str], names: Mapping[Read, str]) -> list[Rule]:
         """The rules of the pattern itself."""
@@ -337,6 +371,40 @@ class _Split:
             f"{what} is bound outside of this pattern, which is judged by itself",
             f"{hint}, or make the pattern a rule",
         )
+
+
+def _argument(term: HeadTerm) -> Expr:
+    """What an aggregate of the head is over; a constant where it counts."""
+    assert isinstance(term.value, Aggregate)
+    return Const(None, NULL) if term.value.arg is None else term.value.arg
+
+
+def _over(term: HeadTerm, value: Expr | Aggregate) -> HeadTerm:
+    """An aggregate of the head over another value."""
+    assert isinstance(term.value, Aggregate) and isinstance(value, Expr)
+    if term.value.arg is None:
+        return term
+    return replace(term, value=replace(term.value, arg=value))
+
+
+def _in_window(body: Pattern, pattern: Pattern) -> bool:
+    """Whether a pattern is a part of something that must be absent or is collected."""
+    stack: list[tuple[Pattern, bool]] = [(body, False)]
+    while stack:
+        part, inside = stack.pop()
+        if part is pattern:
+            return inside
+        match part:
+            case While(_, _, inner):
+                stack.append((inner, True))
+            case Not(absent, first, last):
+                stack += [(absent, True), (first, inside), (last, inside)]
+            case Moments():
+                asserted = {id(each) for each in part.parts}
+                stack += [(each, inside or id(each) not in asserted) for each in children(part)]
+            case _:
+                stack += [(each, inside) for each in children(part)]
+    return False
 
 
 class _Mark(Pattern):

@@ -13,7 +13,7 @@ from thence.logic.alternatives import alternatives
 from thence.logic.body import Body
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import Column, NodeTime, WindowUse, close_with_extremes
-from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var, conjuncts, leaves
 from thence.logic.history import CONTEXT, context_of, hides_its_past
 from thence.logic.ops import (
     Atom,
@@ -30,7 +30,7 @@ from thence.logic.ops import (
 )
 from thence.logic.pieces import Context, Repeated, Window
 from thence.logic.repeats import repetition_uses
-from thence.logic.repetition import element_of
+from thence.logic.repetition import element_of, repeats
 from thence.logic.scope import (
     exported,
     own_labels,
@@ -38,8 +38,9 @@ from thence.logic.scope import (
     positive_variables,
     repeated_variables,
 )
+from thence.model.errors import CheckError
 from thence.model.schema import EventSchema
-from thence.model.source import NOWHERE
+from thence.model.source import NOWHERE, Span
 from thence.model.types import STRING, Type
 
 
@@ -196,6 +197,36 @@ class Windows:
                             "bind it in the inner pattern too, or make that pattern a rule",
                         )
 
+    def refuse_repeated_with_others(self, pattern: Pattern) -> None:
+        """What is repeated inside is judged inside, so it cannot be compared with what is outside:
+        neither each repetition nor all of them together."""
+        own = own_labels(pattern)
+        bound = {*positive_variables(pattern), *repeated_variables(pattern)}
+        inside = [part for repeat in repeats(pattern) for part in walk(repeat)]
+        for part in walk(pattern):
+            if not isinstance(part, Where):
+                continue
+            for condition in conjuncts(part.condition):
+                read = list(leaves(condition))
+                folds = any(isinstance(leaf, Folded) for leaf in read)
+                if not folds and not any(each is part for each in inside):
+                    continue
+                for leaf in read:
+                    match leaf:
+                        case Var(name, span) if name not in bound and self.body.bound(name):
+                            raise self._repeated_with_others(span)
+                        case Attr(label, _, span) | TimeOf(label, _, span) if label not in own:
+                            raise self._repeated_with_others(span)
+
+    def _repeated_with_others(self, span: Span) -> CheckError:
+        return self.body.refuse(
+            span,
+            "what is repeated inside of an absence or a collect cannot be compared with what is "
+            "bound outside",
+            "make the inner pattern a rule with what is compared in its head, and compare where it "
+            "is used",
+        )
+
     def auxiliary(
         self,
         pattern: Pattern,
@@ -221,6 +252,7 @@ class Windows:
                     "compare its times in a 'where' condition instead",
                 )
         self.refuse_hidden_variables(pattern)
+        self.refuse_repeated_with_others(pattern)
         outer = {*self.body.columns, *self.body.values}
         name = self.fresh()
         handed = [
@@ -298,10 +330,14 @@ def _outside(value: Expr) -> Expr:
 def _peel(pattern: Pattern) -> tuple[Pattern, list[Expr]]:
     """A pattern without the conditions directly around it, and those conditions."""
     conditions: list[Expr] = []
+    over_repetitions: list[Expr] = []
     while isinstance(pattern, Where):
-        conditions += conjuncts(pattern.condition)
+        for part in conjuncts(pattern.condition):
+            folds = any(isinstance(leaf, Folded) for leaf in leaves(part))
+            (over_repetitions if folds else conditions).append(part)
         pattern = pattern.pattern
-    return pattern, conditions
+    # Only inside is there what is repeated.
+    return _rewrap(pattern, over_repetitions), conditions
 
 
 def _rewrap(pattern: Pattern, conditions: Sequence[Expr]) -> Pattern:

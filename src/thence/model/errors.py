@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from thence.model.source import NOWHERE, Source, Span
-from thence.model.text import message
+from thence.model.text import message, shortened
 
 Severity = Literal["error", "warning", "info"]
 
@@ -46,7 +46,8 @@ def diagnose(
 ) -> Diagnostic:
     """Make a diagnostic about ``span`` of ``source``, with the line and a caret under it."""
     line, column = source.position(span.start)
-    return Diagnostic(severity, message, line, column, hint, source.excerpt(span))
+    hint = None if hint is None else shortened(hint)
+    return Diagnostic(severity, shortened(message), line, column, hint, source.excerpt(span))
 
 
 class ThenceError(Exception):

@@ -4,28 +4,88 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
+from itertools import pairwise
+
+LONGEST = 200
+"""A longer name than this is no slip of a known one, and would take long to compare."""
+FEW = 64
+"""Up to so many known names are all compared."""
+COMPARED = 8
+"""Of more than a few known names, so many are compared."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], also: Iterable[str] = ()) -> str | None:
     """The known name that is most like the one given, if any is much like it; case is no matter.
+
+    What is known only in some place, such as the labels of a rule, is given as ``also``: the other
+    names, if they are many, are prepared once for all that is looked up in them.
 
     >>> nearest("ordr", ["shipped", "order"])
     'order'
     >>> nearest("x", ["shipped", "order"]) is None
     True
     """
-    names = {each.lower(): each for each in sorted(known, reverse=True)}
-    close = get_close_matches(name.lower(), names, n=1)
-    return names[close[0]] if close else None
+    if len(name) > LONGEST:
+        return None
+    wanted = name.lower()
+    found: list[str] = []
+    for names in (tuple(known), tuple(also)):
+        found += names if len(names) <= FEW else _prepared(names).likest(wanted)
+    lowered = {each.lower(): each for each in sorted(found, reverse=True)}
+    likest = get_close_matches(wanted, lowered, n=1)
+    return lowered[likest[0]] if likest else None
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+@lru_cache(maxsize=8)
+def _prepared(known: tuple[str, ...]) -> _Index:
+    return _Index(known)
+
+
+class _Index:
+    """Many names by the pairs of neighbouring letters in them, their ends included.
+
+    Names that are much alike share pairs, so only those that share the most need be compared letter
+    by letter.
+    """
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        import numpy as np  # noqa: PLC0415 (slow to load, and rarely needed)
+
+        self.known = known
+        found: dict[str, list[int]] = {}
+        for at, each in enumerate(known):
+            for pair in _pairs(each.lower()):
+                found.setdefault(pair, []).append(at)
+        self.names_with = {pair: np.array(places) for pair, places in found.items()}
+        self.lengths = np.array([len(each) for each in known])
+
+    def likest(self, name: str) -> list[str]:
+        """The names that share the most with one in lower case, for their lengths."""
+        import numpy as np  # noqa: PLC0415
+
+        shared = np.zeros(len(self.known))
+        for pair in _pairs(name):
+            if pair in self.names_with:
+                shared[self.names_with[pair]] += 1.0
+        alike = shared / (self.lengths + len(name) + 2)
+        best = np.argpartition(alike, -COMPARED)[-COMPARED:]
+        return [self.known[at] for at in best.tolist()]
+
+
+def _pairs(name: str) -> set[str]:
+    return set(map("".join, pairwise(f"\n{name}\n")))
+
+
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str | None = None, also: Iterable[str] = ()
+) -> str | None:
     """A hint that names the known name most like the one given, or else the hint given.
 
     >>> did_you_mean("pruduct", ["id", "product"])
     "did you mean 'product'?"
     """
-    close = nearest(name, known)
+    close = nearest(name, known, also)
     return otherwise if close is None else f"did you mean '{close}'?"
 
 

@@ -6,6 +6,20 @@ import re
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters but for line breaks and tabs, and halves of characters."""
+LONGEST = 1000
+"""How many characters of a text are shown at most, where it is part of what is said."""
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """A text of which the middle is left out if it is long, such as one that quotes a program.
+
+    >>> shortened("abcdefghij", 5)
+    'abc … ij'
+    """
+    if len(text) <= most:
+        return text
+    end = most // 2
+    return f"{text[: most - end]} … {text[-end:]}"
 
 
 def printable(text: str) -> str:

@@ -28,17 +28,23 @@ Parts: TypeAlias = list[Any]
 _ROWS = frozenset({"seq", "and", "or"})
 _LATER = {
     "order": "ORDER BY",
-    "inner": "JOIN", "left": "JOIN", "right": "JOIN", "full": "JOIN", "cross": "JOIN",
-    "natural": "JOIN",
+    "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL JOIN", "natural": "NATURAL JOIN",
 }  # fmt: skip
+_WITHOUT_PARTNER = (
+    "what has no partner is another event: NOTFOLLOWS(a, b, '1 min'), or NOT EXISTS (SELECT …) for "
+    "a table; two CREATE EVENT statements with one name find both"
+)
 _INSTEAD = {
-    "JOIN": "list the streams in FROM, and say in EVENT how their events relate",
+    "LEFT JOIN": _WITHOUT_PARTNER,
+    "RIGHT JOIN": _WITHOUT_PARTNER,
+    "FULL JOIN": _WITHOUT_PARTNER,
+    "NATURAL JOIN": "say what is equal: JOIN b ON a.id = b.id, or PARTITION BY id for all streams",
     "UNION": "write several CREATE EVENT statements with one name, or EVENT ANYONE(a, b)",
     "ORDER BY": "results are sorted by their start",
 }
 
 
-_SECOND_WORDS = {"by", "join", "outer"}
+_SECOND_WORDS = {"by", "join", "outer", "inner", "left", "right", "full"}
 
 
 def is_later(word: Token, following: str) -> bool:
@@ -83,16 +89,21 @@ class BuildSql(Transformer[Token, Any]):
 
     def select(self, parts: Parts) -> q.Select:
         tokens = [part for part in parts if isinstance(part, Token)]
-        sources = tuple(part for part in parts if isinstance(part, q.SourceItem))
+        joins = [part for part in parts if isinstance(part, _Joined)]
+        sources = tuple(
+            part.source if isinstance(part, _Joined) else part
+            for part in parts
+            if isinstance(part, q.SourceItem | _Joined)
+        )
         items = tuple(part for part in parts if isinstance(part, (s.Term, q.AllColumns)))
         columns: list[s.Name] = []
-        conditions: list[s.Node] = []
+        conditions: list[s.Node] = [each.condition for each in joins if each.condition is not None]
         limits: list[q.Limit] = []
         happening: q.Happening | None = None
         policy: tuple[s.PolicyWord, ...] = ()
         group: tuple[s.Name | s.Dotted, ...] = ()
         having: s.Node | None = None
-        end = sources[-1].end
+        end = max(sources[-1].end, *(each.end for each in joins), 0)
         for part in parts:
             match part:
                 case _Partition():
@@ -161,6 +172,18 @@ class BuildSql(Transformer[Token, Any]):
             query.depth + 1,
             window,
         )
+
+    def joined(self, parts: Parts) -> _Joined:
+        """``JOIN b ON a.id = b.id``: a further source, and a condition like those of WHERE."""
+        word, source, *condition = parts
+        crosses = word.lower().startswith("cross")
+        if crosses == bool(condition):
+            raise SyntaxProblem(
+                token_span(word),
+                "CROSS JOIN has no condition" if crosses else "this JOIN has no condition",
+                "write JOIN b ON a.id = b.id",
+            )
+        return _Joined(source, condition[-1] if condition else None)
 
     def window(self, parts: Parts) -> q.Window:
         """``[RANGE BY '5 min' SLIDE BY '1 min']``."""
@@ -344,6 +367,16 @@ class _Where:
             check_depth(condition)
         self.columns, self.conditions = columns, conditions
         self.end = max(node.end for node in (*columns, *conditions))
+
+
+class _Joined:
+    """A source behind JOIN, and the condition behind ON."""
+
+    def __init__(self, source: q.SourceItem, condition: s.Node | None) -> None:
+        if condition is not None:
+            check_depth(condition)
+        self.source, self.condition = source, condition
+        self.end = source.end if condition is None else condition.end
 
 
 class _Grouped:

@@ -14,6 +14,7 @@ from thence.lang import syntax as s
 from thence.lang.problem import check_depth
 from thence.lang.report import Report
 from thence.lang.sql import syntax as q
+from thence.lang.sql.beside import beside_tables
 from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
 from thence.lang.sql.computed import computed
@@ -150,7 +151,8 @@ class _Lowering:
         """The head, the body and the policy of a select. ``named`` says that the columns' names are
         its own, and not those of an earlier statement."""
         aliases = self.aliases(select, streams)
-        window = window_of(select)
+        beside = beside_tables(select, aliases)
+        window = window_of(select, alone=beside is None)
         policy = select.policy
         hidden = partial(self.hidden_rule, select, policy)
         tables = Tables(
@@ -158,7 +160,12 @@ class _Lowering:
             partial(self.hidden_rule, select, ()),
         )
         if window is not None:
-            (alias,) = aliases.values()
+            if beside is not None:
+                events = {alias.event: alias.event for alias in aliases.values()}
+                found_rows = self.inner_rule(beside.lookup(), "rows", {**streams, **events})
+                select, alias = beside.over(found_rows)
+            else:
+                (alias,) = aliases.values()
             columns, items = windowed(select, window, alias, hidden, tables)
         else:
             refuse_groups(select)
@@ -202,7 +209,10 @@ class _Lowering:
             raise _Broken
         if name.text not in self.known:
             hint = did_you_mean(
-                name.text, {*self.known, *streams}, f"declare it: event {name.text}(…);"
+                name.text,
+                self.known,
+                f"declare it: event {name.text}(…);",
+                also=streams,
             )
             raise Refused(s.span_of(name), f"unknown stream '{name.text}'", hint)
         return name.text

@@ -23,17 +23,18 @@ from thence.model.source import Span
 from thence.model.types import DURATION
 
 
-def window_of(select: q.Select) -> q.Window | None:
-    """The window of a query, if it has one; then the query is about nothing else."""
+def window_of(select: q.Select, alone: bool = True) -> q.Window | None:
+    """The window of a query, if it has one; then the query is about nothing else, unless it stands
+    beside tables, and not ``alone``."""
     windows = [source.window for source in select.sources if source.window is not None]
     if not windows:
         return None
     window = windows[0]
     span = Span(window.start, window.end)
-    if len(select.sources) > 1 or len(select.sources[0].aliases) > 1:
+    if alone and (len(select.sources) > 1 or len(select.sources[0].aliases) > 1):
         raise Refused(
             span,
-            "a window is over one stream under one alias",
+            "a window is over one stream under one alias; beside it, there may be tables",
             "to relate events of several, say how in EVENT: EVENT BOTH(a, b, '5 min')",
         )
     if select.happening is not None or select.limits or select.policy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from thence.logic.check.names import check_read
 from thence.logic.check.problems import Problems
@@ -35,10 +36,10 @@ def check_aggregates(view: RuleView, problems: Problems) -> None:
         if isinstance(term.value, Aggregate):
             _check(term.value, view, problems)
     plain = [term.value for term in view.rule.terms if not isinstance(term.value, Aggregate)]
-    for expr in (*plain, *(condition for condition, _ in view.conditions)):
+    for expr, scope in (*((value, view.root) for value in plain), *view.conditions):
         for leaf in leaves(expr):
             if isinstance(leaf, Folded):
-                _check_folded(leaf, view, problems)
+                _check_folded(leaf, scope, view, problems)
     kinds = {isinstance(pattern, Repeat) for pattern, _ in view.collects}
     if len(kinds) == 2:
         problems.error(
@@ -65,10 +66,17 @@ def _check_previous(view: RuleView, problems: Problems) -> None:
             )
 
 
-def _check_folded(leaf: Folded, view: RuleView, problems: Problems) -> None:
-    """An aggregate in a condition, or in a larger expression, is over repetitions."""
-    if any(isinstance(pattern, Repeat) for pattern, _ in view.collects):
-        _check(leaf.aggregate, view, problems)
+def _check_folded(leaf: Folded, scope: Scope, view: RuleView, problems: Problems) -> None:
+    """An aggregate in a condition, or in a larger expression, is over repetitions: those of the
+    pattern that the condition is on, and not what is absent or collected beside it."""
+    window = scope.nearest_window
+    over = [
+        (repeat, local)
+        for repeat, local in view.repeats
+        if local.nearest_window is window and any(each is scope for each in local.path())
+    ]
+    if over:
+        _check(leaf.aggregate, replace(view, collects=[*over]), problems)
         return
     problems.error(
         leaf.span,

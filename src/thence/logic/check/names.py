@@ -7,6 +7,7 @@ from itertools import combinations
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope
+from thence.logic.conjunct import is_inner
 from thence.logic.expr import (
     Aggregate,
     Attr,
@@ -76,6 +77,14 @@ def _refuse_variable(
 
 def _refuse_label(label: str, span: Span, view: RuleView, problems: Problems) -> None:
     holders = [each for each in view.scopes if label in each.labels]
+    if is_inner(label):
+        # What is read of a pattern that is judged by itself comes through a label of its own.
+        problems.error(
+            span,
+            "this is read of a pattern inside, which need not occur, or may occur many times",
+            "give that pattern a rule of its own, with this in its head",
+        )
+        return
     if holders:
         problems.error(span, *_elsewhere(f"the label '{label}'", holders[0], f"({label}.…)"))
         return
@@ -94,6 +103,12 @@ def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
         return (
             f"{what} is not bound in every branch of the `or`",
             "bind it in each branch, or write one rule per branch",
+        )
+    if window.kind == "collect" and holder.repeated is not None:
+        return (
+            f"{what} is repeated inside of what is collected, so there may be many in each",
+            f"give the repeated pattern a rule of its own, with list{argument} in its head, and "
+            "collect that",
         )
     if window.kind == "collect":
         return (

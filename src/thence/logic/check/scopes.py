@@ -69,6 +69,11 @@ class Scope:
         return found
 
     @property
+    def nearest_window(self) -> Scope | None:
+        """The innermost scope around this one of something absent or collected, if any."""
+        return next((each for each in self.path() if each.kind in ("absent", "collect")), None)
+
+    @property
     def repeated(self) -> Scope | None:
         """The scope of the repetition around this one, if any."""
         return next((scope for scope in self.path() if scope.kind == "repeat"), None)
@@ -134,6 +139,8 @@ class RuleView:
     definitions: dict[str, list[Label]] = field(default_factory=dict)
     collects: list[tuple[While | Moments | Repeat, Scope]] = field(default_factory=list)
     """What aggregates can be over."""
+    repeats: list[tuple[Repeat, Scope]] = field(default_factory=list)
+    """What is repeated, also in what is absent or collected."""
     misplaced: list[While | Moments] = field(default_factory=list)
     assignments: list[tuple[Var, Expr]] = field(default_factory=list)
     """Variables that conditions such as ``c = a + b`` bind, in an order that works."""
@@ -178,8 +185,10 @@ def _noted(
             view.conditions += [(part, scope) for part in conjuncts(condition)]
         case Repeat(inner, _, _, span):
             local = _inner(view, "repeat", scope, span)
-            if scope.window is None and scope.repeated is None:
-                view.collects.append((pattern, local))
+            if scope.repeated is None:
+                view.repeats.append((pattern, local))
+                if scope.window is None:
+                    view.collects.append((pattern, local))
             return [(inner, local)]
         case While(window, mode, inner, span):
             view.label_uses.append(LabelUse(window, span, scope))
