@@ -23,10 +23,10 @@ _ENDING = tuple(
 )
 
 
-class _Patience:
-    """How long a command may take at present; None while it sees to Ctrl-C by itself."""
+class _First:
+    """Whose affair the first Ctrl-C is at present: the command's own, or ours."""
 
-    seconds: float | None = PATIENCE
+    own = False
 
 
 @contextmanager
@@ -59,11 +59,11 @@ def ends_at_once() -> Iterator[None]:
 @contextmanager
 def patient() -> Iterator[None]:
     """While the block runs, the first Ctrl-C is its own affair, and the second one ours."""
-    _Patience.seconds = None
+    _First.own = True
     try:
         yield
     finally:
-        _Patience.seconds = PATIENCE
+        _First.own = False
 
 
 def _raised(number: int, frame: FrameType | None) -> None:
@@ -79,7 +79,7 @@ def _watch(receiving: int, done: threading.Event) -> None:
             if number[0] not in _ENDING:
                 continue
             interrupts += 1
-            if number[0] == signal.SIGINT and _Patience.seconds is None and interrupts == 1:
+            if number[0] == signal.SIGINT and _First.own and interrupts == 1:
                 continue
             if not done.wait(PATIENCE):
                 _end(number[0])
