@@ -21,7 +21,7 @@ from thence.engine.merge import merged_results
 from thence.engine.policy import Used, chosen, chosen_groups
 from thence.engine.prepared import Prepared
 from thence.engine.project import projected
-from thence.engine.repetition.begun import compares_beginnings
+from thence.engine.repetition.preferred import compares_rows
 from thence.engine.repetition.repeat import with_repetitions
 from thence.engine.rows import concat, distinct, take
 from thence.engine.search import holds
@@ -118,7 +118,7 @@ def _matches(
     """The new matches of one alternative, judged and free of what must be absent."""
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
         policy = prepared.conjunct.policy
-        everything = keep_all or policy.chooses or compares_beginnings(prepared.conjunct)
+        everything = keep_all or policy.chooses or compares_rows(prepared.conjunct)
         match = join(prepared, rels, limits, keep_all=everything)
         if match is None:
             continue

@@ -14,13 +14,23 @@ from typing import Literal
 import numpy as np
 
 from thence.engine.arrays import Codes, Index
-from thence.engine.keys import combine, join_codes
+from thence.engine.keys import combine, join_codes, own_codes
 from thence.engine.lookup import narrowed
 from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
 from thence.engine.ranges import CACHED, key_order
+from thence.engine.repetition.neighbours import Neighbours, Reached
 from thence.engine.rows import is_points
-from thence.engine.search import FEW, Candidates, Key, holds, length_classes, search, unsettled
+from thence.engine.search import (
+    FEW,
+    Candidates,
+    Key,
+    holds,
+    length_classes,
+    search,
+    time_range,
+    unsettled,
+)
 from thence.logic.bounds import Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Expr
@@ -88,6 +98,7 @@ class _Join:
         self.codes: dict[int, tuple[dict[int, Codes], int]] = {}
         self.bound: list[int] = []
         self.nodes: list[int] = []
+        self.neighbours = Neighbours(prepared, rels)
 
     def run(self) -> Match | None:
         positive = list(self.prepared.conjunct.positive)
@@ -161,6 +172,8 @@ class _Join:
 
     def cost(self, atom: int) -> tuple[bool, float]:
         """A guess at how many rows each partial match grows into, for choosing what is next."""
+        if self.is_chained(atom) or self.is_next_to_bound(atom):
+            return self.witness(atom) == "all", 1.0
         rel, use = self.rels[atom], self.prepared.uses[atom]
         widths = [
             self.bounds[n, k] + self.bounds[k, n] for n in (use.start, use.end) for k in self.nodes
@@ -170,6 +183,19 @@ class _Join:
         if self.shared_links(atom):
             rows /= max(len(rel) ** 0.5, 1.0)
         return self.witness(atom) == "all", rows
+
+    def is_chained(self, atom: int) -> bool:
+        """Whether an atom is one end of a strict repetition of which the other end is bound."""
+        return self.neighbours.partner(atom) in self.bound
+
+    def is_next_to_bound(self, atom: int) -> bool:
+        """Whether only the event next to a bound one can be meant."""
+        return any(
+            near.atom == atom
+            and near.partner in self.bound
+            and (not near.points or is_points(self.rels[atom]))
+            for near in self.prepared.nearest
+        )
 
     def shared_links(self, atom: int) -> list[int]:
         """The classes of equal columns that tie an atom to the bound ones."""
@@ -206,19 +232,27 @@ class _Join:
         return concat_matches(parts, [*bound_before, atom])
 
     def next_to(
-        self, atom: int, bound: Sequence[int], candidates: Candidates, searches: int
-    ) -> Candidates:
+        self, atom: int, bound: Sequence[int], candidates: Candidates | Reached, searches: int
+    ) -> Candidates | Reached:
         """Candidates less those that have another of their kind between them and a bound event,
         which must not be. That is told by their ends, where one search finds all of them."""
         for near in self.prepared.nearest:
+            if isinstance(candidates, Reached):
+                break
             told = self.prepared.uses[atom].end in candidates.exact and searches == 1
             if near.atom == atom and near.partner in bound and told:
                 if not near.points or is_points(self.rels[atom]):
                     candidates = candidates.outermost(near.side)
         return candidates
 
-    def searches(self, match: Match, atom: int) -> Iterator[Candidates]:
+    def searches(self, match: Match, atom: int) -> Iterator[Candidates | Reached]:
         """The searches for an atom's rows: one, or one for each class of lengths."""
+        if self.is_chained(atom):
+            start = self.prepared.uses[atom].start
+            least, most = time_range(match, atom, start, self.nodes, self.bounds)
+            ahead = self.neighbours.is_last(atom)
+            yield self.neighbours.reached(match, atom, most if ahead else least)
+            return
         key = self.key(match, atom)
         rel, use = self.rels[atom], self.prepared.uses[atom]
         classes = length_classes(rel)
@@ -260,6 +294,10 @@ class _Join:
             link = self.prepared.conjunct.links[number]
             columns = [self.rels[c.atom].columns[c.name] for c in link]
             codes, size = join_codes(columns)
+            if len({self.prepared.repeated.get(c.atom, -1 - c.atom) for c in link}) == 1:
+                # One repetition alone has nothing to agree with, whatever its value is.
+                codes = [own_codes(each, size, np.arange(len(each))) for each in codes]
+                size += max(map(len, columns))
             by_atom = {c.atom: code for c, code in zip(link, codes, strict=True)}
             found = self.codes[number] = (by_atom, size)
         return found
