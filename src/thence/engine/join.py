@@ -117,9 +117,11 @@ class _Join:
         rarest = min(positive, key=lambda atom: len(self.rels[atom]))
         for near in self.prepared.nearest:
             # Only from its partner can be seen which one of the rarest is meant.
-            others = len(self.rels[near.partner])
-            if near.atom == rarest and others <= FEW * len(self.rels[rarest]):
-                return near.partner
+            others, few = len(self.rels[near.partner]), len(self.rels[rarest])
+            if near.atom == rarest and near.partner != rarest:
+                tried = few * self.grown(near.partner, self.ends(rarest), [rarest])
+                if others <= max(FEW * few, tried):
+                    return near.partner
         most = 1.25 * len(self.rels[rarest])
         starts = self.prepared.node_atoms(self.prepared.conjunct.start)
         early = [atom for atom in positive if atom in starts and len(self.rels[atom]) <= most]
@@ -174,15 +176,19 @@ class _Join:
         """A guess at how many rows each partial match grows into, for choosing what is next."""
         if self.is_chained(atom) or self.is_next_to_bound(atom):
             return self.witness(atom) == "all", 1.0
+        return self.witness(atom) == "all", self.grown(atom, self.nodes, self.bound)
+
+    def grown(self, atom: int, nodes: Sequence[int], bound: Sequence[int]) -> float:
+        """A guess at how many rows of an atom go with some bound ones, whose times are nodes."""
         rel, use = self.rels[atom], self.prepared.uses[atom]
         widths = [
-            self.bounds[n, k] + self.bounds[k, n] for n in (use.start, use.end) for k in self.nodes
+            self.bounds[n, k] + self.bounds[k, n] for n in (use.start, use.end) for k in nodes
         ]
         span = max(int(rel.end.max()) - int(rel.start.min()), 1)
         rows = len(rel) * min(1.0, (min(widths, default=span) + 1) / span)
-        if self.shared_links(atom):
+        if self.shared_links(atom, bound):
             rows /= max(len(rel) ** 0.5, 1.0)
-        return self.witness(atom) == "all", rows
+        return rows
 
     def is_chained(self, atom: int) -> bool:
         """Whether an atom is one end of a strict repetition of which the other end is bound."""
@@ -197,12 +203,12 @@ class _Join:
             for near in self.prepared.nearest
         )
 
-    def shared_links(self, atom: int) -> list[int]:
+    def shared_links(self, atom: int, bound: Sequence[int]) -> list[int]:
         """The classes of equal columns that tie an atom to the bound ones."""
         return [
             number
             for number, link in enumerate(self.prepared.conjunct.links)
-            if any(c.atom == atom for c in link) and any(c.atom in self.bound for c in link)
+            if any(c.atom == atom for c in link) and any(c.atom in bound for c in link)
         ]
 
     def step(self, match: Match, atom: int) -> Match:
@@ -270,7 +276,7 @@ class _Join:
 
     def key(self, match: Match, atom: int) -> Key | None:
         """Codes of the columns that must be equal, for the match and for the atom's rows."""
-        numbers = self.shared_links(atom)
+        numbers = self.shared_links(atom, self.bound)
         if not numbers:
             return None
         probes, rows, sizes = [], [], []

@@ -158,6 +158,9 @@ def preceded(match: Match, full: Match, window: WindowUse, sizes: Index | None) 
     index = TimeIndex(full.time(uses[how.first].end), theirs, int(keys.max()) + 1)
     least = _latest_before(rel, kinds, firsts) if how.strict else None
     first, last = index.find(mine, least, shorter.time(uses[how.first].start) - 1)
+    if not how.linked and not _read_by_others(match, window):
+        found[rows] = first < last
+        return found
     for probes, positions in expand(first, last):
         earlier = index.at(positions)
         able = _may_precede(shorter, full, window, probes, earlier)
