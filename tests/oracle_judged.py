@@ -10,9 +10,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from oracle_patterns import History, Interval, Scope, asserted, found_beside, occurrences
+from oracle_sequences import names_of
 
-from thence.logic.expr import Call, Var, conjuncts, variables
-from thence.logic.ops import AnyOne, Atom, Or, Pattern, Rule, Using, Where, walk
+from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves, variables
+from thence.logic.ops import (
+    AnyOne,
+    Atom,
+    HeadTerm,
+    Label,
+    Or,
+    Pattern,
+    Repeat,
+    Rule,
+    Using,
+    Where,
+    children,
+    walk,
+)
 
 Found = Iterator[tuple[Scope, Pattern, Interval]]
 
@@ -24,11 +38,13 @@ def by_itself(pattern: Pattern, history: History) -> Found:
     if isinstance(pattern, Using):
         from oracle import counting  # each asks the other
 
-        rule = Rule("#", (), pattern.pattern, policy=pattern.policy)
+        terms = tuple(HeadTerm(name, Var(name)) for name in shared_around(pattern, history))
+        rule = Rule("#", terms, pattern.pattern, policy=pattern.policy)
         yield from (match for together in counting(rule, history) for match in together)
         return
     (closing,) = pattern.absent
-    for scope, chosen, at in known(pattern.parts[0], history):
+    shared = frozenset(shared_around(pattern, history))
+    for scope, chosen, at in known(pattern.parts[0], history, shared):
         ends = [found.end for _, _, found in found_beside(closing, scope) if found.end >= at.end]
         # P(E1, [T], E2)(t): no E2 with t1 <= t2 < t, and t = t1 + i * T
         last = min([history.horizon, *ends])
@@ -36,11 +52,54 @@ def by_itself(pattern: Pattern, history: History) -> Found:
             yield scope, chosen, Interval(time, time)
 
 
-def known(pattern: Pattern, history: History) -> Found:
+def shared_around(pattern: Pattern, history: History) -> list[str]:
+    """The variables inside repetitions that the rule around a pattern has elsewhere too, so that
+    they have one value for all of them."""
+    atoms = [node for node in walk(pattern) if isinstance(node, Atom)]
+    inside = {
+        term.name
+        for node in walk(pattern)
+        if isinstance(node, Repeat)
+        for atom in walk(node)
+        if isinstance(atom, Atom)
+        for _, term in atom.args
+        if isinstance(term, Var)
+    }
+    for rule in history.rules:
+        if any(node is atoms[0] for node in walk(rule.body)):
+            return sorted(inside & names_of(rule)[0])
+    return []
+
+
+def known(pattern: Pattern, history: History, shared: frozenset[str]) -> Found:
     """The occurrences of a pattern none of whose gates lies after the horizon."""
-    for scope, chosen, at in occurrences(pattern, Scope(history)):
+    root = Scope(history, shared=shared, joining=shared)
+    for scope, chosen, at in occurrences(pattern, root):
         if all(gate <= history.horizon for gate in scope.gates):
             yield scope, chosen, at
+
+
+def read_outside(pattern: Pattern, scope: Scope) -> tuple[Any, ...]:
+    """What the rule around a pattern reads of the labels in it, in the order of the text: it tells
+    one occurrence from another."""
+    own = {node.name for node in walk(pattern) if isinstance(node, Label)}
+    read: dict[Expr, None] = {}
+
+    def visit(node: Pattern) -> None:
+        if node is not pattern:
+            if isinstance(node, Where):
+                read.update(dict.fromkeys(leaves(node.condition)))
+            for part in children(node):
+                visit(part)
+
+    for rule in scope.history.rules:
+        if any(node is pattern for node in walk(rule.body)):
+            for term in rule.terms:
+                if isinstance(term.value, Expr):
+                    read.update(dict.fromkeys(leaves(term.value)))
+            visit(rule.body)
+    labelled = [leaf for leaf in read if isinstance(leaf, Attr | TimeOf) and leaf.label in own]
+    return tuple(scope.value(leaf) for leaf in labelled if leaf.label in scope.labels)
 
 
 def handed_out(pattern: Pattern, scope: Scope) -> dict[str, Any]:

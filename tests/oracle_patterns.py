@@ -197,11 +197,11 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
                 if chain or least == 0:
                     yield Repeated(pattern, chain)
         case Using() | Moments("periodic"):
-            from oracle_judged import by_itself, handed_out  # each asks the other
+            from oracle_judged import by_itself, handed_out, read_outside  # each asks the other
 
             for scope, chosen, at in by_itself(pattern, history):
                 values = handed_out(pattern, scope)
-                event = Event("#", tuple(values.values()), at)
+                event = Event("#", (*values.values(), *read_outside(pattern, scope)), at)
                 yield Judged(pattern, event, values, scope.labels, scope.repeated, chosen)
         case Or(parts):
             for part in parts:

@@ -41,8 +41,14 @@ from thence.logic.ops import (
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
-from thence.logic.repetition import element_of
-from thence.logic.scope import is_own_rule, needed_of, own_labels
+from thence.logic.repetition import element_of, shared_variables
+from thence.logic.scope import (
+    is_own_rule,
+    needed_of,
+    own_labels,
+    positive_parts,
+    repeated_variables,
+)
 from thence.model.source import NOWHERE, Span
 
 Read = Attr | TimeOf | Aggregate
@@ -123,7 +129,10 @@ class _Split:
         self.span = pattern.span
         self.binding = pattern.pattern if isinstance(pattern, Using) else pattern.parts[0]
         """What binds the names that are handed out."""
-        bound = view_of(Rule(name, (), self.binding, self.span)).root
+        # What repetitions inside share with the rule around them they have in common themselves.
+        shared = sorted(shared_variables(rule).intersection(repeated_variables(self.binding)))
+        handed = tuple(HeadTerm(each, Var(each), self.span) for each in shared)
+        bound = view_of(Rule(name, handed, self.binding, self.span)).root
         seen = dict.fromkeys([*_all_variables(self.binding), *sorted(bound.bound_variables())])
         self.variables = [each for each in seen if each in bound.bound_variables()]
         self.labels = own_labels(self.binding)
@@ -132,6 +141,8 @@ class _Split:
         self.repeated = named - bound.variables.keys()
         """The labels and variables that aggregates are over."""
         self.repeats = bool(repeated)
+        self.matched = any(part is pattern for part in positive_parts(rule.body))
+        """Whether it is a part of the match, and not of what is repeated or lies in a window."""
 
     def rules(self) -> tuple[Rule, list[Rule]]:
         """The rule around the pattern, and the hidden ones."""
@@ -175,7 +186,7 @@ class _Split:
         if not isinstance(read, Aggregate):
             return read.label in self.labels
         if read.arg is None:
-            return self.repeats
+            return self.repeats and self.matched
         needs = needed_of(read.arg)
         return not self.repeated.isdisjoint(
             {*needs.variables, *(each.label for each in needs.labelled)}
