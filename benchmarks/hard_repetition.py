@@ -21,7 +21,8 @@ STRICT_PAIR = """
 """
 FALL = """
     event tick(name string, price float);
-    fall(name, first(t.price) as top, last(t.price) as bottom) <- t: tick(name, _)+ seq u: tick(name, _)
+    fall(name, first(t.price) as top, last(t.price) as bottom) <-
+        t: tick(name, _)+ seq u: tick(name, _)
         where t.price < prev(t.price) and u.price >= last(t.price) using greedy strict;
 """
 NEXT_OF_PERSON = """

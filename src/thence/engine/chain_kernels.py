@@ -106,6 +106,33 @@ def reached_rows(
     return found
 
 
+@numba.njit(f"i8[::1]({_GRAPH})", **_COMPILED)
+def furthest(
+    sources: Index,
+    limits: Index,
+    offsets: Index,
+    targets: Index,
+    starts: Index,
+    ahead: bool,
+    least: int,
+    most: int,
+) -> Index:
+    """The last event that a chain leads to from each source, where there is one way to go at most;
+    -1 where it has less than ``least`` steps, or more than ``most``."""
+    found = np.full(len(sources), -1, dtype=np.int64)
+    for number in range(len(sources)):
+        at, steps = sources[number], 0
+        while offsets[at] < offsets[at + 1]:
+            to = targets[offsets[at]]
+            near = starts[to] <= limits[number] if ahead else starts[to] >= limits[number]
+            if not near:
+                break
+            at, steps = to, steps + 1
+        if least <= steps <= most:
+            found[number] = at
+    return found
+
+
 @numba.njit(
     "b1(i8, i8, i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])", inline="always", **_COMPILED
 )

@@ -102,13 +102,13 @@ class _Join:
 
     def run(self) -> Match | None:
         positive = list(self.prepared.conjunct.positive)
-        first = self.first(positive)
+        first = self.first(self.sooner(positive))
         match = self.begin(first)
         positive.remove(first)
         while positive and match.length:
-            atom = min(positive, key=self.cost)
+            atom = min(self.sooner(positive), key=self.cost)
             positive.remove(atom)
-            match = self.step(match, atom)
+            match = self.step(match, atom, positive)
         return match if match.length else None
 
     def first(self, positive: Sequence[int]) -> int:
@@ -126,6 +126,11 @@ class _Join:
         starts = self.prepared.node_atoms(self.prepared.conjunct.start)
         early = [atom for atom in positive if atom in starts and len(self.rels[atom]) <= most]
         return early[0] if len(early) == 1 else rarest
+
+    def sooner(self, positive: Sequence[int]) -> Sequence[int]:
+        """The atoms to be bound before others: of what can be the first of a greedy repetition that
+        leads the pattern, few are left once all else is known."""
+        return [a for a in positive if not self.neighbours.leads_alone(a)] or positive
 
     def begin(self, atom: int) -> Match:
         """The first atom: all its rows that can be in a match at all."""
@@ -190,6 +195,10 @@ class _Join:
             rows /= max(len(rel) ** 0.5, 1.0)
         return rows
 
+    def points(self, atom: int) -> frozenset[int]:
+        """The nodes of an atom, if its events are instants."""
+        return frozenset(self.ends(atom)) if is_points(self.rels[atom]) else frozenset()
+
     def is_chained(self, atom: int) -> bool:
         """Whether an atom is one end of a strict repetition of which the other end is bound."""
         return self.neighbours.partner(atom) in self.bound
@@ -211,8 +220,8 @@ class _Join:
             if any(c.atom == atom for c in link) and any(c.atom in bound for c in link)
         ]
 
-    def step(self, match: Match, atom: int) -> Match:
-        """Bind one more atom."""
+    def step(self, match: Match, atom: int, positive: Sequence[int]) -> Match:
+        """Bind one more atom; others are still to come."""
         searches = list(self.searches(match, atom))
         witness = self.witness(atom)
         bound_before = list(self.bound)
@@ -220,9 +229,12 @@ class _Join:
         self.take_atom(atom)
         due = self.due_constraints()
         predicates = self.due_predicates()
+        alone = not positive and not predicates and self.neighbours.leads_alone(atom)
         parts = []
         for candidates in searches:
             candidates = self.next_to(atom, bound_before, candidates, len(searches))
+            if alone and len(searches) == 1 and not unsettled(due, self.points(atom), settled):
+                candidates = candidates.outermost("first")
             constraints = unsettled(due, candidates.exact, settled)
             for probes, rows in candidates.pairs():
                 longer = match.extend(probes, atom, rows)

@@ -8,7 +8,8 @@ the next, instead of asking it of every two events.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from thence.engine.match import Match
 from thence.engine.prepared import Prepared
 from thence.engine.repetition.chains import spread
 from thence.engine.search import holds
-from thence.logic.conjunct import WindowUse
+from thence.logic.conjunct import Column, WindowUse
 from thence.logic.expr import Expr
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
@@ -52,16 +53,31 @@ class Reached:
     ahead: bool
     least: int
     most: int
+    only_furthest: bool = False
 
     @property
     def exact(self) -> frozenset[int]:
         return frozenset()
 
+    def outermost(self, side: Literal["first"]) -> Reached:
+        """Only where a chain begins that can go back no further, where there is one way to go."""
+        assert side == "first" and not self.ahead
+        return replace(self, only_furthest=True) if self.graph.single else self
+
     def pairs(self) -> Iterator[tuple[Index, Index]]:
         """Chunks of (row of the match, row of the relation)."""
-        from thence.engine.chain_kernels import reached_rows, reached_sizes  # noqa: PLC0415
+        from thence.engine.chain_kernels import (  # noqa: PLC0415 (compiles; few rules need it)
+            furthest,
+            reached_rows,
+            reached_sizes,
+        )
 
         graph = (self.graph.offsets, self.graph.targets, self.starts, self.ahead)
+        if self.only_furthest:
+            last = furthest(self.sources, self.limits, *graph, self.least, self.most)
+            some = np.flatnonzero(last >= 0)
+            yield some, last[some]
+            return
         sizes = reached_sizes(self.sources, self.limits, *graph, self.least, self.most)
         for begin, stop in ranges.blocks(sizes):
             total = int(sizes[begin:stop].sum())
@@ -113,6 +129,51 @@ class Neighbours:
         starts = np.array(rel.start)  # a copy, since compiled code takes none that is read-only
         return Reached(graph, match.rows(partner), limits, starts, ahead, max(least, 0), most)
 
+    def leads_alone(self, atom: int) -> bool:
+        """Whether, of all events that an atom can be, only those can count that nothing of its kind
+        can be put before, since it is the first of a greedy repetition that leads its pattern."""
+        prepared = self.prepared
+        for window in prepared.conjunct.repetitions:
+            how = window.repetition
+            if how is None or how.first != atom or not (how.greedy and how.leading):
+                continue
+            return (
+                how.most is None
+                and (how.strict or (not how.linked and how.last is None))
+                and (how.strict or self._is_of_known_kind(atom, window))
+                and all(self._reads_itself(window, each) for each in _asked(window))
+                and not self._is_read_beside(atom, window)
+            )
+        return False
+
+    def _is_of_known_kind(self, atom: int, window: WindowUse) -> bool:
+        """Whether all that repetitions share is known from other events of the match."""
+        links = self.prepared.conjunct.links
+        own = {a for a, held in self.prepared.repeated.items() if held == window.atom}
+        return all(
+            any(
+                Column(atom, name) in link and any(column.atom not in own for column in link)
+                for link in links
+            )
+            for name, _ in window.links
+        )
+
+    def _reads_itself(self, window: WindowUse, condition: Expr) -> bool:
+        how = window.repetition
+        assert how is not None
+        read = self.prepared.atoms_of(self.prepared.reads(condition))
+        return read <= {window.atom, how.previous}
+
+    def _is_read_beside(self, atom: int, window: WindowUse) -> bool:
+        """Whether more than bounds and its own repetition depend on which event an atom is."""
+        prepared = self.prepared
+        windows = [other for other in prepared.conjunct.windows if other.atom != window.atom]
+        how = window.repetition
+        assert how is not None
+        read = [prepared.window_reads(other) for other in windows if other.atom != how.previous]
+        read.append(prepared.nodes_read(prepared.conjunct.gates))
+        return bool(prepared.ticks) or any(atom in prepared.atoms_of(each) for each in read)
+
     def graph(self, window: WindowUse, ahead: bool) -> Graph:
         found = self._graphs.get((window.atom, ahead))
         if found is None:
@@ -154,6 +215,13 @@ def _steps(prepared: Prepared, rels: Sequence[Events], window: WindowUse) -> tup
         after.append(other[linked])
     none = np.empty(0, dtype=np.int64)
     return np.concatenate([none, *before]), np.concatenate([none, *after])
+
+
+def _asked(window: WindowUse) -> tuple[Expr, ...]:
+    """The conditions on a repetition, and on it and the one before."""
+    how = window.repetition
+    assert how is not None
+    return (*window.predicates, *how.conditions, *how.linked)
 
 
 def kind_codes(rel: Events, window: WindowUse) -> Codes:

@@ -87,8 +87,8 @@ def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
     window = holder.window
     if window is None and _is_nested(holder):
         return (
-            f"{what} is repeated inside a repetition, so its values would be lists of lists",
-            "give the inner pattern a rule of its own, with the aggregate in that rule's head",
+            f"{what} is repeated inside a repetition, and aggregates reach into one only",
+            "give the inner pattern a rule of its own, and say it there",
         )
     if window is None and holder.repeated is not None:
         return (
