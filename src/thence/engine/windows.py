@@ -64,14 +64,14 @@ def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
     equal = [
         Call("=", (Column(window.atom, name), expr))
         for name, expr in window.links
-        if not is_own(match, window, expr)
+        if not is_own(expr, match, window)
     ]
     constraints = match.prepared.reduced(window.constraints)
     mask = holds(longer, constraints, [*_between(match, window), *equal])
     return np.ones(match.length, dtype=np.bool_) if mask is None else mask
 
 
-def is_own(match: Match, window: WindowUse, expr: Expr) -> TypeGuard[Column]:
+def is_own(expr: Expr, match: Match, window: WindowUse) -> TypeGuard[Column]:
     """Whether what a link asks for is of an event of the repetition itself."""
     return isinstance(expr, Column) and match.prepared.repeated.get(expr.atom) == window.atom
 
@@ -137,7 +137,7 @@ def window_key(match: Match, window: WindowUse) -> tuple[Key | None, list[Expr]]
         values = evaluate(expr, match.leaf, match.length)
         if values.type == rel.columns[name].type:
             codes, size = join_codes([values, rel.columns[name]])
-            if is_own(match, window, expr):
+            if is_own(expr, match, window):
                 # What is null in one repetition is so in no other.
                 rows = (match.rows(expr.atom), np.arange(len(rel)))
                 codes = [own_codes(c, size, r) for c, r in zip(codes, rows, strict=True)]

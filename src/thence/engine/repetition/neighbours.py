@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -59,7 +58,7 @@ class Reached:
     def exact(self) -> frozenset[int]:
         return frozenset()
 
-    def outermost(self, side: Literal["first"]) -> Reached:
+    def outermost(self, side: str) -> Reached:
         """Only where a chain begins that can go back no further, where there is one way to go."""
         assert side == "first" and not self.ahead
         return replace(self, only_furthest=True) if self.graph.single else self
@@ -82,8 +81,8 @@ class Reached:
         for begin, stop in ranges.blocks(sizes):
             total = int(sizes[begin:stop].sum())
             if total:
-                part = (self.sources[begin:stop], self.limits[begin:stop])
-                found = reached_rows(*part, *graph, self.least, self.most, total)
+                sources, limits = self.sources[begin:stop], self.limits[begin:stop]
+                found = reached_rows(sources, limits, *graph, self.least, self.most, total)
                 yield np.repeat(np.arange(begin, stop), sizes[begin:stop]), found
 
 

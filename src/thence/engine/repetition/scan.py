@@ -77,7 +77,8 @@ def _before_the_last(found: Candidates) -> Mask:
         return found.fit
     last = found.last[found.rows]
     ends_before = found.ends < _at(found.starts, last)
-    return found.fit & ((last < 0) | ends_before | (np.arange(len(last)) == last))
+    fit: Mask = found.fit & ((last < 0) | ends_before | (np.arange(len(last)) == last))
+    return fit
 
 
 def _all_follow(found: Candidates) -> bool:
