@@ -3,14 +3,13 @@ and which chain a repetition finds that goes back where it must."""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from thence.engine.arrays import FloatTable, Index, IntTable, Mask
-from thence.engine.kernels import _COMPILED
+from thence.engine.compiled import compiled
 
 
-@numba.njit("Tuple((i8[::1], i8[::1]))(i8[::1], i8[::1], i8[::1])", **_COMPILED)
+@compiled("Tuple((i8[::1], i8[::1]))(i8[::1], i8[::1], i8[::1])")
 def adjacent(offsets: Index, starts: Index, ends: Index) -> tuple[Index, Index]:
     """For each interval, where those begin and end that come next after it, with nothing of its
     group strictly between the two. The intervals of a group are sorted by their starts."""
@@ -34,7 +33,7 @@ def adjacent(offsets: Index, starts: Index, ends: Index) -> tuple[Index, Index]:
 _GRAPH = "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1, i8, i8"
 
 
-@numba.njit(f"i8[::1]({_GRAPH})", **_COMPILED)
+@compiled(f"i8[::1]({_GRAPH})")
 def reached_sizes(
     sources: Index,
     limits: Index,
@@ -69,7 +68,7 @@ def reached_sizes(
     return sizes
 
 
-@numba.njit(f"i8[::1]({_GRAPH}, i8)", **_COMPILED)
+@compiled(f"i8[::1]({_GRAPH}, i8)")
 def reached_rows(
     sources: Index,
     limits: Index,
@@ -106,7 +105,7 @@ def reached_rows(
     return found
 
 
-@numba.njit(f"i8[::1]({_GRAPH})", **_COMPILED)
+@compiled(f"i8[::1]({_GRAPH})")
 def furthest(
     sources: Index,
     limits: Index,
@@ -133,9 +132,7 @@ def furthest(
     return found
 
 
-@numba.njit(
-    "b1(i8, i8, i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])", inline="always", **_COMPILED
-)
+@compiled("b1(i8, i8, i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])")
 def _compared(
     after: int,
     before: int,
@@ -172,10 +169,9 @@ def _compared(
     return True
 
 
-@numba.njit(
+@compiled(
     "Tuple((i8[::1], b1[::1]))(i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1[::1], "
     "i8, i8, b1, i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1], b1, i8[::1], b1[::1])",
-    **_COMPILED,
 )
 def go_back(
     offsets: Index,
@@ -273,7 +269,7 @@ def go_back(
     return sizes, taken
 
 
-@numba.njit("b1[::1](i8[::1], i8[::1], i8[::1], i8[::1])", **_COMPILED)
+@compiled("b1[::1](i8[::1], i8[::1], i8[::1], i8[::1])")
 def preferred(groups: Index, order: Index, offsets: Index, ranks: Index) -> Mask:
     """Of the rows of each group, those whose chain is preferred: event by event the earlier one,
     and any event rather than none. ``order`` sorts the rows by their groups."""
