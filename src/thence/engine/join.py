@@ -108,7 +108,7 @@ class _Join:
         while positive and match.length:
             atom = min(self.sooner(positive), key=self.cost)
             positive.remove(atom)
-            match = self.step(match, atom, positive)
+            match = self.step(match, atom)
         return match if match.length else None
 
     def first(self, positive: Sequence[int]) -> int:
@@ -220,8 +220,8 @@ class _Join:
             if any(c.atom == atom for c in link) and any(c.atom in bound for c in link)
         ]
 
-    def step(self, match: Match, atom: int, positive: Sequence[int]) -> Match:
-        """Bind one more atom; others are still to come."""
+    def step(self, match: Match, atom: int) -> Match:
+        """Bind one more atom."""
         searches = list(self.searches(match, atom))
         witness = self.witness(atom)
         bound_before = list(self.bound)
@@ -229,7 +229,8 @@ class _Join:
         self.take_atom(atom)
         due = self.due_constraints()
         predicates = self.due_predicates()
-        alone = not positive and not predicates and self.neighbours.leads_alone(atom)
+        is_last = len(self.bound) == len(self.prepared.conjunct.positive)
+        alone = is_last and not predicates and self.neighbours.leads_alone(atom)
         parts = []
         for candidates in searches:
             candidates = self.next_to(atom, bound_before, candidates, len(searches))
