@@ -186,10 +186,7 @@ def counting(
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
     if repeats and rule.policy.greedy:
-        # What could be repeated is found among all matches, whatever follows what in them.
-        loosely = replace(root, policy=replace(rule.policy, strict=False), linking=False)
-        unjudged = occurrences(rule.body, replace(loosely, judging=False))
-        matches = greedy_only(matches, list(occurrences(rule.body, loosely)), list(unjudged))
+        matches = greedy_only(matches)
     matches = [m for m in matches if all(m[0].value(part) is True for part in m[0].having)]
     return merged_by(rule.policy, matches) if rule.policy.chooses else [[m] for m in matches]
 

@@ -11,8 +11,20 @@ from typing import Any
 
 from oracle_patterns import History, Interval, Scope, asserted, found_beside
 
-from thence.logic.expr import Call, Var, conjuncts, variables
-from thence.logic.ops import AnyOne, Atom, HeadTerm, Or, Pattern, Rule, Using, Where, walk
+from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves, variables
+from thence.logic.ops import (
+    AnyOne,
+    Atom,
+    HeadTerm,
+    Label,
+    Or,
+    Pattern,
+    Rule,
+    Using,
+    Where,
+    children,
+    walk,
+)
 from thence.logic.policy import UNRESTRICTED, Policy
 
 Found = Iterator[tuple[Scope, Pattern, Interval]]
@@ -63,6 +75,29 @@ def known(
     terms = tuple(HeadTerm(name, Var(name)) for name in agreed)
     for together in counting(Rule("#", terms, pattern, policy=policy), history, values):
         yield from together
+
+
+def read_outside(pattern: Pattern, scope: Scope) -> tuple[Any, ...]:
+    """What the rule around a pattern reads of the labels in it, in the order of the text: it tells
+    one occurrence from another."""
+    own = {node.name for node in walk(pattern) if isinstance(node, Label)}
+    read: dict[Expr, None] = {}
+
+    def visit(node: Pattern) -> None:
+        if node is not pattern:
+            if isinstance(node, Where):
+                read.update(dict.fromkeys(leaves(node.condition)))
+            for part in children(node):
+                visit(part)
+
+    for rule in scope.history.rules:
+        if any(node is pattern for node in walk(rule.body)):
+            for term in rule.terms:
+                if isinstance(term.value, Expr):
+                    read.update(dict.fromkeys(leaves(term.value)))
+            visit(rule.body)
+    labelled = [leaf for leaf in read if isinstance(leaf, Attr | TimeOf) and leaf.label in own]
+    return tuple(scope.value(leaf) for leaf in labelled if leaf.label in scope.labels)
 
 
 def handed_out(pattern: Pattern, scope: Scope) -> dict[str, Any]:

@@ -249,11 +249,11 @@ def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:
 
 
 def judged(pattern: Pattern, history: History) -> Iterator[Judged]:
-    from oracle_judged import by_itself, handed_out  # each asks the other
+    from oracle_judged import by_itself, handed_out, read_outside  # each asks the other
 
     for scope, chosen, at in by_itself(pattern, history):
         values = handed_out(pattern, scope)
-        event = Event("#", tuple(values.values()), at)
+        event = Event("#", (*values.values(), *read_outside(pattern, scope)), at)
         yield Judged(pattern, event, values, scope.labels, scope.repeated, chosen, history)
 
 
@@ -318,14 +318,10 @@ class Scope:
     joining: frozenset[str] = frozenset()
     """The variables that several parts of the rule have."""
     previous: Scope | None = None
-    linking: bool = True
-    """Whether what a repetition reads of the one before matters."""
     repeated: dict[Repeat, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
     having: list[Expr] = field(default_factory=list)
     asking: bool = True
     """Whether it is asked if something occurs, and not only where."""
-    judging: bool = True
-    """Whether it is asked what must be absent."""
     collected: dict[Pattern, list[tuple[Scope, Pattern, Interval]]] = field(default_factory=dict)
 
     def value(self, expr: Expr) -> Any:
@@ -502,7 +498,7 @@ def occurrences(pattern: Pattern, outer: Scope) -> Iterator[tuple[Scope, Pattern
 def found_beside(pattern: Pattern, scope: Scope) -> list[tuple[Scope, Pattern, Interval]]:
     """The occurrences of a pattern that is no part of the match: what must be absent, or is
     collected. The policy says nothing about these. Where nothing is asked there are none."""
-    if not scope.asking or not scope.judging:
+    if not scope.asking:
         return []
     found = occurrences(pattern, replace(scope, policy=UNRESTRICTED))
     return [each for each in found if all(each[0].value(part) is True for part in each[0].having)]

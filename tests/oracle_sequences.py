@@ -17,6 +17,7 @@ from oracle_patterns import (
     interval,
     occurrences,
     span,
+    walk_asserted,
 )
 
 from thence.logic.expr import Const, Expr, Var, variables
@@ -52,18 +53,14 @@ def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> I
     """From the first to the last, if each fulfils its conditions and follows the one before."""
     repeat, most = pattern.repeat, pattern.repeat.most
     size = len(pattern.parts)
-    if (
-        scope.asking
-        and not scope.policy.greedy
-        and (size < repeat.least or (most is not None and size > most))
-    ):
+    if scope.asking and (size < repeat.least or (most is not None and size > most)):
         return None
     found: list[tuple[Scope, Pattern, Interval]] = []
     for part in pattern.parts:
-        inner = bind(part, scope)
+        inner = bind(part, before_binding(part, scope))
         if inner is None:
             return None
-        inner = replace(inner, previous=found[-1][0] if found and scope.linking else None)
+        inner = replace(inner, previous=found[-1][0] if found else None)
         at = interval(part, inner)
         if at is None:
             return None
@@ -75,6 +72,19 @@ def repetition(pattern: Repeated, scope: Scope, may_be_empty: bool = False) -> I
     if not found:
         return Interval(0, 0) if may_be_empty else None
     return span([at for _, _, at in found])
+
+
+def before_binding(part: Pattern, scope: Scope) -> Scope:
+    """A scope without what a part binds: that all repetitions agree has been seen (``share``), and
+    null, which one repetition may have by itself, is not even equal to itself."""
+    own: set[str] = set()
+    for node in walk_asserted(part):
+        if isinstance(node, Chosen):
+            own |= {term.name for _, term in node.atom.args if isinstance(term, Var)}
+        elif isinstance(node, Judged):
+            own |= node.variables.keys()
+    known = {name: value for name, value in scope.variables.items() if name not in own}
+    return replace(scope, variables=known)
 
 
 def kind(pattern: Pattern, scope: Scope) -> Pattern | None:

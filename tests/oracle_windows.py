@@ -21,7 +21,7 @@ from thence.logic.ops import Atom, Pattern, Where, While
 
 def judged(part: While, scope: Scope) -> bool:
     """Whether ``while w: not p`` or ``while w: collect p`` holds."""
-    if not scope.asking or not scope.judging:
+    if not scope.asking:
         return True
     window = scope.place(part.window)
     if window is None:

@@ -22,7 +22,7 @@ table t(k int, w int);
 """
 POLICIES = ["", "greedy", "strict", "greedy strict", "greedy", "greedy strict"]
 CHOICES = ["first", "last", "chronicle", "recent", "continuous", "first exclusive", "last shared"]
-TIMES = ["+", "+", "{2}", "{1,2}", "{2,}", "{2,3}"]
+TIMES = ["+", "+", "{2}", "{1,2}", "{2,}", "{2,3}", "{1}", "{3,}"]
 
 
 class Part(NamedTuple):
@@ -70,7 +70,9 @@ class RepeatWriter:
     def repeated(self, may_be_empty: bool) -> Part:
         """An event or, now and then, a pattern that is repeated."""
         times = (
-            self.choose(["*", "{0,1}"]) if may_be_empty and self.chance(15) else self.choose(TIMES)
+            self.choose(["*", "{0,1}", "?", "{0,2}"])
+            if may_be_empty and self.chance(15)
+            else self.choose(TIMES)
         )
         label = self.fresh("l")
         if self.chance(15):
@@ -79,6 +81,10 @@ class RepeatWriter:
                 return Part(f"{inner}{times}", None, True)
             return Part(f"{inner}{times}", label, True)
         event = self.event("bbbbac")
+        if self.chance(8):
+            again = self.choose(["{1}", "{2}", "{1,2}", "+"])
+            limit = f" within {self.duration(1)}" if self.chance(30) else ""
+            return Part(f"({event}{again}{limit}){times}", None, True)
         if self.chance(8):
             name = self.fresh("n")
             event = f"b({name}, {name}{self.choose(['', ' + 1'])})"
@@ -170,7 +176,7 @@ class RepeatWriter:
 
     def rule(self) -> str:
         kinds = [self.plain, self.plain, self.plain, self.chosen, self.chosen, self.around]
-        kinds += [self.in_window, self.looked_up, self.beside]
+        kinds += [self.in_window, self.looked_up, self.beside, self.ticking]
         return self.choose(kinds)()
 
     def head(self, parts: list[Part], key: bool) -> str:
@@ -250,6 +256,13 @@ class RepeatWriter:
         items = [f"{label}: {self.event()}", f"w: extend({label}, {self.duration(2)})"]
         items += [f"({again.text}) during w", *self.conditions([again])]
         return f"{self.head([again], False)} <- {', '.join(items)}{self.policy(True)};"
+
+    def ticking(self) -> str:
+        """Ticks after a repetition, up to another event."""
+        again = self.repeated(False)
+        head = "k as k" if "(k," in again.text and self.chance(60) else ""
+        closing = f"c({self.key()}, _)"
+        return f"{self.fresh('m')}({head}) <- periodic(({again.text}), 2 s, {closing});"
 
     def looked_up(self) -> str:
         """A repetition beside the rows of a table."""

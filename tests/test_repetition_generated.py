@@ -23,6 +23,7 @@ LEGITIMATE = (
     "a repetition that may be empty needs",
     "has no value if this repetition is empty",
     "is repeated, so there may be many",
+    "is repeated inside a repetition",
     "could be over several",
     "only over what a rule repeats",
     "is not bound",

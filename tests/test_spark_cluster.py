@@ -19,7 +19,7 @@ import pytest
 from hosts import batch
 
 import thence
-from thence.engine import kernels
+from thence.engine import chain_kernels, kernels
 from thence.logic.policy import CONTEXTS
 
 pyspark = pytest.importorskip("pyspark")
@@ -93,13 +93,16 @@ def test_the_cases_for_the_cluster_use_every_compiled_loop(monkeypatch: pytest.M
 
         return call
 
-    loops = {name: loop for name, loop in vars(kernels).items() if hasattr(loop, "py_func")}
+    loops = set()
+    for module in (kernels, chain_kernels):
+        for name, loop in list(vars(module).items()):
+            if hasattr(loop, "py_func") and not name.startswith("_"):  # those only others call
+                loops.add(name)
+                monkeypatch.setattr(module, name, counted(name, loop))
     assert loops
-    for name, loop in loops.items():
-        monkeypatch.setattr(kernels, name, counted(name, loop))
     for case in kinds():
         batch(case.program, case.events, case.until)
-    assert used == set(loops)
+    assert used == loops
 
 
 @pytest.mark.parametrize("word", [*CONTEXTS, "first", "last", "exclusive", "greedy", "strict"])

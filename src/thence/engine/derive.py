@@ -22,7 +22,7 @@ from thence.engine.merge import merged_results
 from thence.engine.policy import Used, chosen, chosen_groups
 from thence.engine.prepared import Prepared
 from thence.engine.project import projected
-from thence.engine.repetition.begun import compares_beginnings
+from thence.engine.repetition.preferred import compares_rows
 from thence.engine.repetition.repeat import with_repetitions
 from thence.engine.rows import concat, distinct, take
 from thence.engine.search import holds
@@ -121,7 +121,7 @@ def _matches(
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
         working_on(prepared)
         policy = prepared.conjunct.policy
-        everything = keep_all or policy.chooses or compares_beginnings(prepared.conjunct)
+        everything = keep_all or policy.chooses or compares_rows(prepared.conjunct)
         for match in joins(prepared, rels, limits, keep_all=everything):
             match = ticked(match, horizon.before if only_judged else None, horizon.now)
             match = _judged(match, horizon, only_judged)

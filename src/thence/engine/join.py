@@ -16,14 +16,24 @@ import numpy as np
 
 from thence.engine.arrays import Codes, Index
 from thence.engine.ends import unread
-from thence.engine.keys import combine, join_codes
+from thence.engine.keys import combine, join_codes, own_codes
 from thence.engine.limits import JOIN_ADVICE, Growth, expect, named
 from thence.engine.lookup import narrowed
 from thence.engine.match import Match, concat_matches
 from thence.engine.prepared import Prepared
 from thence.engine.ranges import CACHED, key_order
+from thence.engine.repetition.neighbours import Neighbours, Reached
 from thence.engine.rows import is_points
-from thence.engine.search import FEW, Candidates, Key, holds, length_classes, search, unsettled
+from thence.engine.search import (
+    FEW,
+    Candidates,
+    Key,
+    holds,
+    length_classes,
+    search,
+    time_range,
+    unsettled,
+)
 from thence.logic.bounds import Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Expr
@@ -121,14 +131,15 @@ class _Join:
         self.codes: dict[int, tuple[dict[int, Codes], int]] = {}
         self.bound: list[int] = []
         self.nodes: list[int] = []
+        self.neighbours = Neighbours(prepared, rels)
 
     def run(self) -> Match | None:
         positive = list(self.prepared.conjunct.positive)
-        first = self.first(positive)
+        first = self.first(self.sooner(positive))
         match = self.begin(first)
         positive.remove(first)
         while positive and match.length:
-            atom = min(positive, key=self.cost)
+            atom = min(self.sooner(positive), key=self.cost)
             positive.remove(atom)
             match = self.step(match, atom)
         return match if match.length else None
@@ -143,13 +154,20 @@ class _Join:
         rarest = min(positive, key=lambda atom: len(self.rels[atom]))
         for near in self.prepared.nearest:
             # Only from its partner can be seen which one of the rarest is meant.
-            others = len(self.rels[near.partner])
-            if near.atom == rarest and others <= FEW * len(self.rels[rarest]):
-                return near.partner
+            others, few = len(self.rels[near.partner]), len(self.rels[rarest])
+            if near.atom == rarest and near.partner != rarest:
+                tried = few * self.grown(near.partner, self.ends(rarest), [rarest])
+                if others <= max(FEW * few, tried):
+                    return near.partner
         most = 1.25 * len(self.rels[rarest])
         starts = self.prepared.node_atoms(self.prepared.conjunct.start)
         early = [atom for atom in positive if atom in starts and len(self.rels[atom]) <= most]
         return early[0] if len(early) == 1 else rarest
+
+    def sooner(self, positive: Sequence[int]) -> Sequence[int]:
+        """The atoms to be bound before others: of what can be the first of a greedy repetition that
+        leads the pattern, few are left once all else is known."""
+        return [a for a in positive if not self.neighbours.leads_alone(a)] or positive
 
     def begin(self, atom: int) -> Match:
         """The first atom: all its rows that can be in a match at all."""
@@ -198,20 +216,43 @@ class _Join:
 
     def cost(self, atom: int) -> tuple[bool, float]:
         """A guess at how many rows each partial match grows into, for choosing what is next."""
+        if self.is_chained(atom) or self.is_next_to_bound(atom):
+            return self.witness(atom) == "all", 1.0
+        return self.witness(atom) == "all", self.grown(atom, self.nodes, self.bound)
+
+    def grown(self, atom: int, nodes: Sequence[int], bound: Sequence[int]) -> float:
+        """A guess at how many rows of an atom go with some bound ones, whose times are nodes."""
         rel, use = self.rels[atom], self.prepared.uses[atom]
-        width = min(self.bounds.width(node, self.nodes) for node in (use.start, use.end))
+        width = min(self.bounds.width(node, nodes) for node in (use.start, use.end))
         span = max(int(rel.end.max()) - int(rel.start.min()), 1)
         rows = len(rel) * min(1.0, (width + 1) / span)
-        if self.shared_links(atom):
+        if self.shared_links(atom, bound):
             rows /= max(len(rel) ** 0.5, 1.0)
-        return self.witness(atom) == "all", rows
+        return rows
 
-    def shared_links(self, atom: int) -> list[int]:
+    def points(self, atom: int) -> frozenset[int]:
+        """The nodes of an atom, if its events are instants."""
+        return frozenset(self.ends(atom)) if is_points(self.rels[atom]) else frozenset()
+
+    def is_chained(self, atom: int) -> bool:
+        """Whether an atom is one end of a strict repetition of which the other end is bound."""
+        return self.neighbours.partner(atom) in self.bound
+
+    def is_next_to_bound(self, atom: int) -> bool:
+        """Whether only the event next to a bound one can be meant."""
+        return any(
+            near.atom == atom
+            and near.partner in self.bound
+            and (not near.points or is_points(self.rels[atom]))
+            for near in self.prepared.nearest
+        )
+
+    def shared_links(self, atom: int, bound: Sequence[int]) -> list[int]:
         """The classes of equal columns that tie an atom to the bound ones."""
         return [
             number
             for number, link in enumerate(self.prepared.conjunct.links)
-            if any(c.atom == atom for c in link) and any(c.atom in self.bound for c in link)
+            if any(c.atom == atom for c in link) and any(c.atom in bound for c in link)
         ]
 
     def step(self, match: Match, atom: int) -> Match:
@@ -223,14 +264,18 @@ class _Join:
         self.take_atom(atom)
         due = self.due_constraints()
         predicates = self.due_predicates()
+        is_last = len(self.bound) == len(self.prepared.conjunct.positive)
+        alone = is_last and not predicates and self.neighbours.leads_alone(atom)
         parts = []
         held, width = 0, 8 * (len(self.bound) + 2)
         for candidates in searches:
             candidates = self.next_to(atom, bound_before, candidates, len(searches))
+            if alone and len(searches) == 1 and not unsettled(due, self.points(atom), settled):
+                candidates = candidates.outermost("first")
             constraints = unsettled(due, candidates.exact, settled)
-            if witness == "all":
+            if witness == "all" and isinstance(candidates, Candidates):
                 self.look_out(match, candidates)
-            if not constraints and not predicates:
+            if isinstance(candidates, Candidates) and not constraints and not predicates:
                 # The ranges say it all, so there is no need to have them to know how many rows they
                 # hold, or which of them is the first.
                 candidates = self.witnessed(atom, candidates, witness)
@@ -271,19 +316,27 @@ class _Join:
         return Growth(f"joining {ours} with {other}", JOIN_ADVICE)
 
     def next_to(
-        self, atom: int, bound: Sequence[int], candidates: Candidates, searches: int
-    ) -> Candidates:
+        self, atom: int, bound: Sequence[int], candidates: Candidates | Reached, searches: int
+    ) -> Candidates | Reached:
         """Candidates less those that have another of their kind between them and a bound event,
         which must not be. That is told by their ends, where one search finds all of them."""
         for near in self.prepared.nearest:
+            if isinstance(candidates, Reached):
+                break
             told = self.prepared.uses[atom].end in candidates.exact and searches == 1
             if near.atom == atom and near.partner in bound and told:
                 if not near.points or is_points(self.rels[atom]):
                     candidates = candidates.outermost(near.side)
         return candidates
 
-    def searches(self, match: Match, atom: int) -> Iterator[Candidates]:
+    def searches(self, match: Match, atom: int) -> Iterator[Candidates | Reached]:
         """The searches for an atom's rows: one, or one for each class of lengths."""
+        if self.is_chained(atom):
+            start = self.prepared.uses[atom].start
+            least, most = time_range(match, atom, start, self.nodes, self.bounds)
+            ahead = self.neighbours.is_last(atom)
+            yield self.neighbours.reached(match, atom, most if ahead else least)
+            return
         key = self.key(match, atom)
         rel, use = self.rels[atom], self.prepared.uses[atom]
         classes = length_classes(rel)
@@ -301,7 +354,7 @@ class _Join:
 
     def key(self, match: Match, atom: int) -> Key | None:
         """Codes of the columns that must be equal, for the match and for the atom's rows."""
-        numbers = self.shared_links(atom)
+        numbers = self.shared_links(atom, self.bound)
         if not numbers:
             return None
         probes, rows, sizes = [], [], []
@@ -325,6 +378,10 @@ class _Join:
             link = self.prepared.conjunct.links[number]
             columns = [self.rels[c.atom].columns[c.name] for c in link]
             codes, size = join_codes(columns)
+            if len({self.prepared.repeated.get(c.atom, -1 - c.atom) for c in link}) == 1:
+                # One repetition alone has nothing to agree with, whatever its value is.
+                codes = [own_codes(each, size, np.arange(len(each))) for each in codes]
+                size += max(map(len, columns))
             by_atom = {c.atom: code for c, code in zip(link, codes, strict=True)}
             found = self.codes[number] = (by_atom, size)
         return found

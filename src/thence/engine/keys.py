@@ -37,6 +37,16 @@ def join_codes(columns: Sequence[Any]) -> tuple[list[Codes], int]:
     return np.split(codes, cuts), size
 
 
+def own_codes(codes: Codes, size: int, rows: Codes) -> Codes:
+    """Join codes in which what equals nothing (-1) is equal to itself alone: to the same row. The
+    codes of another column that holds the same ``rows`` of a relation are told apart alike.
+
+    >>> own_codes(np.array([0, -1, -1]), 5, np.array([7, 8, 9])).tolist()
+    [0, 13, 14]
+    """
+    return np.where(codes < 0, size + rows, codes)
+
+
 def identity_codes(column: Any) -> Numbered:
     """Number the values of one column so that equal codes mean the same value, null included.
 

@@ -156,6 +156,18 @@ class Prepared:
         return frozenset(atoms)
 
     @cached_property
+    def repeated(self) -> dict[int, int]:
+        """The atoms that are the first or the last of a repetition, and the atom whose window holds
+        that: they are all bound to rows of one relation."""
+        return {
+            atom: window.atom
+            for window in self.conjunct.repetitions
+            if (how := window.repetition) is not None
+            for atom in (how.first, how.last)
+            if atom is not None
+        }
+
+    @cached_property
     def ticks(self) -> tuple[int, ...]:
         """The nodes that are ticks."""
         nodes = enumerate(self.conjunct.nodes)

@@ -193,6 +193,17 @@ def _range(
     return low, high
 
 
+def time_range(
+    match: Match, atom: int, node: int, bound: Sequence[int], bounds: Bounds
+) -> tuple[Index, Index]:
+    """The least and the greatest time that a node of an atom may have in each row of a match, by
+    every bound between it and the bound nodes."""
+    low, high = _range(match, node, bound, bounds, match.rels[atom].start, set(bound))
+    ever = np.iinfo(np.int64)
+    least, most = ever.min if low is None else low, ever.max if high is None else high
+    return np.full(match.length, least), np.full(match.length, most)
+
+
 def _tightest(
     bound: Sequence[int],
     asked: set[int],

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from typing import TypeGuard
 
 import numpy as np
 
 from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
-from thence.engine.keys import combine, join_codes
+from thence.engine.keys import combine, join_codes, own_codes
 from thence.engine.limits import Growth, expect, named
 from thence.engine.lookup import having
 from thence.engine.match import Match
@@ -62,9 +63,14 @@ def _probing(match: Match, window: WindowUse) -> Match:
 
 
 def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
-    """For each row of a match, whether one row of the windowed relation lies in its window."""
+    """For each row of a match, whether one row of the windowed relation, which is the first or the
+    last of the repetition in it, lies in its window."""
     longer = match.extend(np.arange(match.length), window.atom, rows)
-    equal = [Call("=", (Column(window.atom, name), expr)) for name, expr in window.links]
+    equal = [
+        Call("=", (Column(window.atom, name), expr))
+        for name, expr in window.links
+        if not is_own(expr, match, window)
+    ]
     constraints = match.prepared.reduced(window.constraints)
     mask = holds(longer, constraints, [*_between(match, window), *equal])
     return np.ones(match.length, dtype=np.bool_) if mask is None else mask
@@ -75,6 +81,11 @@ def _of_match(match: Match, window: WindowUse) -> list[Expr]:
     looked for."""
     prepared = match.prepared
     return [p for p in window.predicates if window.atom not in prepared.atoms_of(prepared.reads(p))]
+
+
+def is_own(expr: Expr, match: Match, window: WindowUse) -> TypeGuard[Column]:
+    """Whether what a link asks for is of an event of the repetition itself."""
+    return isinstance(expr, Column) and match.prepared.repeated.get(expr.atom) == window.atom
 
 
 def _between(match: Match, window: WindowUse) -> list[Expr]:
@@ -157,6 +168,11 @@ def window_key(match: Match, window: WindowUse) -> tuple[Key | None, list[Expr]]
         values = evaluate(expr, match.leaf, match.length)
         if values.type == rel.columns[name].type:
             codes, size = join_codes([values, rel.columns[name]])
+            if is_own(expr, match, window):
+                # What is null in one repetition is so in no other.
+                rows = (match.rows(expr.atom), np.arange(len(rel)))
+                codes = [own_codes(c, size, r) for c, r in zip(codes, rows, strict=True)]
+                size += len(rel)
             pairs.append((np.concatenate(codes), size))
         else:
             predicates.append(Call("=", (Column(window.atom, name), expr)))

@@ -266,7 +266,8 @@ class Build(BuildSql):
     def repeat(self, parts: Parts) -> _Quantifier:
         start, end = start_of(parts[0]), end_of(parts[-1])
         if len(parts) == 1:
-            return _Quantifier(1 if parts[0] == "+" else 0, None, start, end)
+            most = 1 if parts[0] == "?" else None
+            return _Quantifier(1 if parts[0] == "+" else 0, most, start, end)
         counts = [int(part) for part in parts if part.type == "INT" and len(part) < 10]
         open_ended = any(part.type == "COMMA" for part in parts)
         if len(counts) < sum(part.type == "INT" for part in parts) or max(counts) > MOST_TIMES:

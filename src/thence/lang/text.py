@@ -245,9 +245,11 @@ def _operand(pattern: Pattern, known: Columns) -> str:
 def _times(least: int, most: int | None) -> str:
     """How often something is repeated.
 
-    >>> _times(1, None), _times(2, 2), _times(2, None), _times(0, 3)
-    ('+', '{2}', '{2,}', '{0,3}')
+    >>> _times(1, None), _times(2, 2), _times(2, None), _times(0, 3), _times(0, 1)
+    ('+', '{2}', '{2,}', '{0,3}', '?')
     """
+    if (least, most) == (0, 1):
+        return "?"
     if most is None:
         return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
     return f"{{{least}}}" if least == most else f"{{{least},{most}}}"

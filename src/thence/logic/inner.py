@@ -66,7 +66,7 @@ from thence.logic.ops import (
 )
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.repetition import element_of, shared_variables
-from thence.logic.scope import needed_of, own_labels, positive_parts
+from thence.logic.scope import needed_of, own_labels, positive_parts, repeated_variables
 from thence.model.source import NOWHERE, Span
 from thence.model.types import NULL, TIMESTAMP
 
@@ -167,8 +167,8 @@ class _Split:
         """What binds the names that are handed out."""
         # What all repetitions agree on because it stands outside too, they agree on here as well:
         # it is handed out.
-        shared = shared_variables(rule).intersection(_all_variables(self.binding))
-        handed = tuple(HeadTerm(each, Var(each)) for each in sorted(shared))
+        shared = sorted(shared_variables(rule).intersection(repeated_variables(self.binding)))
+        handed = tuple(HeadTerm(each, Var(each), self.span) for each in shared)
         bound = view_of(Rule(name, handed, self.binding, self.span)).root
         seen = dict.fromkeys([*_all_variables(self.binding), *sorted(bound.bound_variables())])
         self.variables = [each for each in seen if each in bound.bound_variables()]
@@ -180,6 +180,8 @@ class _Split:
         self.repeats = bool(repeated)
         self.windowed = _in_window(rule.body, pattern)
         """Whether it is absent or collected, so that aggregates of the head are over that."""
+        self.matched = any(part is pattern for part in positive_parts(rule.body))
+        """Whether it is a part of the match, and not of what is repeated or lies in a window."""
 
     def rules(self) -> tuple[Rule, list[Rule], list[Rule]]:
         """The rule around the pattern, the hidden ones, and those of their contexts."""
@@ -242,7 +244,7 @@ class _Split:
         if not isinstance(read, Aggregate):
             return read.label in self.labels
         if read.arg is None:
-            return self.repeats
+            return self.repeats and self.matched
         needs = needed_of(read.arg)
         return not self.repeated.isdisjoint(
             {*needs.variables, *(each.label for each in needs.labelled)}

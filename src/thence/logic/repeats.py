@@ -111,29 +111,14 @@ def _searched(
 
 
 def _placed(body: Body, record: Repeated, start: int, end: int) -> list[Constraint]:
-    """Where repetitions may lie: between their neighbours, and between the first and the last; or
-    as far beyond those as a longer repetition could reach."""
-    span, greedy = record.pattern.span, body.rule.policy.greedy
+    """Where repetitions may lie: between their neighbours, and from the first to the last."""
+    span = record.pattern.span
     found = [Constraint(node, start, -1, span) for node in record.left]
     found += [Constraint(end, node, -1, span) for node in record.right]
     if record.first is not None:
-        first = body.atoms[record.first].start
-        if not greedy:
-            found.append(Constraint(first, start, 0, span))
-        elif not record.left:
-            found += [
-                Constraint(c.later, start, c.limit, span)
-                for c in _outward(body, first, "earliest", body.atoms[record.first].end)
-            ]
+        found.append(Constraint(body.atoms[record.first].start, start, 0, span))
     if record.last is not None:
-        last = body.atoms[record.last].end
-        if not greedy:
-            found.append(Constraint(end, last, 0, span))
-        elif not record.right:
-            found += [
-                Constraint(end, c.earlier, c.limit, span)
-                for c in _outward(body, last, "latest", body.atoms[record.last].start)
-            ]
+        found.append(Constraint(end, body.atoms[record.last].end, 0, span))
     return found
 
 

@@ -76,10 +76,21 @@ def repeats(pattern: Pattern) -> Iterator[Repeat]:
     return (part for part in walk(pattern) if isinstance(part, Repeat))
 
 
+def _outermost(pattern: Pattern) -> Iterator[Repeat]:
+    """The repetitions in a pattern that are not inside others."""
+    stack = [pattern]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Repeat):
+            yield part
+        else:
+            stack.extend(children(part))
+
+
 def shared_variables(rule: Rule) -> frozenset[str]:
     """The variables inside repetitions that have one value for a whole match."""
     inside: Counter[str] = Counter()
-    for repeat in repeats(rule.body):
+    for repeat in _outermost(rule.body):
         inside.update(set(_bound(repeat)))
     plain = [t.value for t in rule.terms if not isinstance(t.value, Aggregate)]
     read = {leaf.name for value in plain for leaf in leaves(value) if isinstance(leaf, Var)}

@@ -8,7 +8,8 @@ candidates is one, and a row of the match becomes as many rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from thence.engine.arrays import Index, Mask
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match, concat_chained
 from thence.engine.repetition.anychain import any_chain, without_looking
-from thence.engine.repetition.begun import Begun, begun_by
+from thence.engine.repetition.preferred import begun_earlier, compares_rows, preferred_rows
 from thence.engine.repetition.scan import every_chain, greedy_chains
 from thence.engine.rows import take, without_lineage
 from thence.engine.search import holds
@@ -31,10 +32,15 @@ from thence.logic.expr import Aggregate, Expr, Folded, leaves
 def with_repetitions(match: Match, all_members: bool) -> Match:
     """The rows of a match that have the repetitions it asks for, with these; once for each chain
     where any will do. ``all_members`` is whether somebody asks which events they are."""
-    conjunct = match.prepared.conjunct
+    conjunct, full = match.prepared.conjunct, match
+    compares = compares_rows(conjunct)
+    if compares:
+        match = full.where(~begun_earlier(full))
     for window in conjunct.repetitions:
         if match.length:
             match = _repeated(match, window, all_members or _is_read(match, window))
+    if compares:
+        match = preferred_rows(match, full)
     if match.length and conjunct.having:
         mask = holds(match, (), conjunct.having)
         match = match if mask is None else match.where(mask)
@@ -55,7 +61,7 @@ def _is_read(match: Match, window: WindowUse) -> bool:
     return any(match.repetition_of(term) is window for term in terms)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidates:
     """What may be a repetition, row by row of a match, in order.
 
@@ -74,13 +80,18 @@ class Candidates:
     """Whether each fulfils its own conditions."""
     first: Index
     last: Index
-    begun: Begun | None = None
-    """Which candidates may be the first of a longer one, where that matters."""
 
     @property
     def repetition(self) -> Repetition:
         assert self.window.repetition is not None
         return self.window.repetition
+
+    @cached_property
+    def next_to(self) -> tuple[Index, Index]:
+        """From and up to where those stand that come next after each, with nothing between."""
+        from thence.engine.chain_kernels import adjacent  # noqa: PLC0415 (compiles)
+
+        return adjacent(self.offsets, self.starts, self.ends)
 
     def values(self, expr: Expr, atom: int) -> Any:
         """An expression over each candidate, which stands for an atom."""
@@ -107,20 +118,19 @@ def _repeated(match: Match, window: WindowUse, members_matter: bool) -> Match:
         found = without_looking(match, window)
         if found is not None:
             return found
-    begun = begun_by(match, repetition)
     parts = [
-        _in_block(block, window, search, members_matter, begun and begun.cut(low, block.length))
-        for block, search, low in _blocks(match, window)
+        _in_block(block, window, search, members_matter)
+        for block, search in _blocks(match, window)
         if block.length
     ]
     return concat_chained(parts)
 
 
-def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSearch | None, int]]:
+def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSearch | None]]:
     """Some rows of a match at a time, with about a chunk of candidates between them, and the search
-    for these, none where there is nothing to find; and with which row they begin."""
+    for these, none where there is nothing to find."""
     if len(match.rels[window.atom]) == 0:
-        yield match, None, 0
+        yield match, None
         return
     search = WindowSearch(match, window)
     found = search.candidates
@@ -130,10 +140,10 @@ def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSear
         done = total[low - 1] if low else 0
         high = max(int(np.searchsorted(total, done + ranges.CHUNK, "right")), low + 1)
         if low == 0 and high >= match.length:
-            yield match, search, 0
+            yield match, search
             return
         block = match.take(np.arange(low, min(high, match.length)))
-        yield block, WindowSearch(block, window), low
+        yield block, WindowSearch(block, window)
         low = high
 
 
@@ -142,9 +152,8 @@ def _in_block(
     window: WindowUse,
     search: WindowSearch | None,
     members_matter: bool,
-    begun: Begun | None,
 ) -> Match:
-    found = replace(_candidates(match, window, search), begun=begun)
+    found = _candidates(match, window, search)
     repetition = found.repetition
     if repetition.greedy:
         rows, chains = greedy_chains(found)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from thence.engine.arrays import Index, Mask
+from thence.engine.repetition.back import going_back
 from thence.engine.repetition.chains import Chains, chains_of, spread
 from thence.engine.repetition.links import Links, links_of
 from thence.engine.repetition.steps import steps
@@ -21,29 +23,62 @@ MOST_CHAINS = 20_000_000
 Column = TypeVar("Column", Index, Mask)
 
 _NEVER = np.iinfo(np.int64).max
-_EVER = np.iinfo(np.int64).min
 
 
 def greedy_chains(found: Candidates) -> tuple[Index, Chains]:
     """The rows that have a greedy chain, and that chain."""
     repetition = found.repetition
-    begins = _beginnings(found)
     limit = repetition.most if repetition.most is not None else _NEVER
     if _all_follow(found):
         sizes = np.minimum(np.diff(found.offsets), limit)
-        positions = spread(found.offsets[:-1], sizes)
-    else:
-        sizes, positions = _scanned(found, begins, limit)
-    whole = chains_of(sizes, positions)
-    kept = sizes >= repetition.least
+        return _kept(found, sizes, spread(found.offsets[:-1], sizes), sizes >= repetition.least)
+    found = replace(found, fit=_before_the_last(found))
+    links = links_of(found)
+    sizes, positions = _scanned(found, _beginnings(found), limit, links)
+    done = sizes >= repetition.least
     if repetition.last is not None:
         final = np.full(len(sizes), -2, dtype=np.int64)
         filled = sizes > 0
-        final[filled] = positions[whole.offsets[1:][filled] - 1]
-        kept &= final == found.last
-    rows = np.flatnonzero(kept)
-    kept_chains = whole if len(rows) == len(sizes) else whole.take(rows)
-    return rows, Chains(kept_chains.offsets, found.members[kept_chains.members])
+        final[filled] = positions[np.cumsum(sizes)[filled] - 1]
+        done &= final == found.last
+    tried = ~done
+    for atom, place in ((repetition.first, found.first), (repetition.last, found.last)):
+        if atom is not None:
+            tried &= (place >= 0) & _at(found.fit, place)
+    if not tried.any():
+        return _kept(found, sizes, positions, done)
+    rows, chains = going_back(found, np.flatnonzero(tried), links)
+    return _together(_kept(found, sizes, positions, done), (rows, _members(found, chains)))
+
+
+def _kept(found: Candidates, sizes: Index, positions: Index, kept: Mask) -> tuple[Index, Chains]:
+    """Some rows, with their chains."""
+    rows, whole = np.flatnonzero(kept), chains_of(sizes, positions)
+    return rows, _members(found, whole if len(rows) == len(sizes) else whole.take(rows))
+
+
+def _members(found: Candidates, chains: Chains) -> Chains:
+    """Chains of positions as chains of events."""
+    return Chains(chains.offsets, found.members[chains.members])
+
+
+def _together(one: tuple[Index, Chains], other: tuple[Index, Chains]) -> tuple[Index, Chains]:
+    """The chains of some rows and of others, in the order of the rows."""
+    rows = np.concatenate([one[0], other[0]])
+    order = np.argsort(rows, kind="stable")
+    sizes = np.concatenate([one[1].sizes, other[1].sizes])
+    members = np.concatenate([one[1].members, other[1].members])
+    return rows[order], chains_of(sizes, members).take(order)
+
+
+def _before_the_last(found: Candidates) -> Mask:
+    """Which candidates fit, given which one has to be the last."""
+    if found.repetition.last is None:
+        return found.fit
+    last = found.last[found.rows]
+    ends_before = found.ends < _at(found.starts, last)
+    fit: Mask = found.fit & ((last < 0) | ends_before | (np.arange(len(last)) == last))
+    return fit
 
 
 def _all_follow(found: Candidates) -> bool:
@@ -56,29 +91,13 @@ def _all_follow(found: Candidates) -> bool:
 
 
 def _beginnings(found: Candidates) -> Index:
-    """The position at which the chain of each row begins; -1 where none does."""
-    repetition = found.repetition
+    """The position at which the chain of each row begins at first; -1 where none does."""
+    if found.repetition.first is not None:
+        return np.where((found.first >= 0) & _at(found.fit, found.first), found.first, -1)
     fit = np.flatnonzero(found.fit)
     earliest = np.full(len(found.first), -1, dtype=np.int64)
     earliest[found.rows[fit][::-1]] = fit[::-1]
-    if repetition.first is None:
-        return earliest
-    begins = np.where((found.first >= 0) & _at(found.fit, found.first), found.first, -1)
-    if not repetition.leading:
-        return np.where(begins == earliest, begins, -1)
-    # Nothing may be able to come before the first.
-    own = begins[found.rows]
-    before = (own >= 0) & (found.ends < _at(found.starts, own))
-    latest = np.full(len(begins), _EVER, dtype=np.int64)
-    np.maximum.at(latest, found.rows[before], found.starts[before])
-    able = np.flatnonzero(before & found.fit)
-    if found.begun is not None:
-        able = able[found.begun.holds(found.rows[able], found.members[able])]
-    if repetition.strict:
-        able = able[found.ends[able] >= latest[found.rows[able]]]
-    able = able[found.linked(able, own[able])]
-    begins[found.rows[able]] = -1
-    return begins
+    return earliest
 
 
 def _at(values: Column, positions: Index) -> Column:
@@ -88,10 +107,11 @@ def _at(values: Column, positions: Index) -> Column:
     return values[np.maximum(positions, 0)]
 
 
-def _scanned(found: Candidates, begins: Index, limit: int) -> tuple[Index, Index]:
+def _scanned(
+    found: Candidates, begins: Index, limit: int, links: Links | None
+) -> tuple[Index, Index]:
     """Sizes and positions of the chains that come about by taking the first that fits, again and
     again."""
-    links = links_of(found)
     taken = steps(found, begins, limit) if links is None else _walked(found, begins, limit, links)
     positions = np.flatnonzero(taken)
     sizes = np.bincount(found.rows[positions], minlength=len(begins))
@@ -176,22 +196,20 @@ def _followed(steps: list[Index], links: list[Index], chosen: Index) -> Index:
 
 def _followers(found: Candidates, rows: Index, positions: Index) -> tuple[Index, Index]:
     """Every candidate that may come next, with the chain that it continues."""
-    sizes = found.offsets[rows + 1] - positions - 1
+    begins, stops = positions + 1, found.offsets[rows + 1]
+    if found.repetition.strict:
+        # Nothing may lie between: no candidate has ended before this one starts.
+        begins, stops = found.next_to[0][positions], found.next_to[1][positions]
+    sizes = stops - begins
     if int(sizes.sum()) > 10 * MOST_CHAINS:
         raise EvaluationError(
             f"'{found.match.prepared.conjunct.event}' has too many combinations of repetitions; "
             "add 'using greedy' for the longest only, or a shorter 'within'"
         )
     parents = np.repeat(np.arange(len(rows)), sizes)
-    following = spread(positions + 1, sizes)
+    following = spread(begins, sizes)
     after = found.starts[following] > found.ends[positions[parents]]
     parents, following = parents[after], following[after]
-    if found.repetition.strict:
-        # Nothing may lie between: no candidate has ended before this one starts.
-        nearest = np.full(len(rows), _NEVER, dtype=np.int64)
-        np.minimum.at(nearest, parents, found.ends[following])
-        near = found.starts[following] <= nearest[parents]
-        parents, following = parents[near], following[near]
     fits = found.fit[following]
     parents, following = parents[fits], following[fits]
     linked = found.linked(positions[parents], following)

@@ -91,6 +91,10 @@ class Pattern(Relations, Timers):
         """Repeated any number of times, perhaps none: `b*`."""
         return Repeating(self, 0, None)
 
+    def optional(self) -> Pattern:
+        """Once, or not at all: `b?`."""
+        return Repeating(self, 0, 1)
+
     def until(self, closing: Pattern) -> Pattern:
         """This, and then the first of another pattern since it began."""
         return Closed(self, pattern_of(closing, "until"))

@@ -94,6 +94,11 @@ def _refuse_label(label: str, span: Span, view: RuleView, problems: Problems) ->
 
 def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
     window = holder.window
+    if window is None and _is_nested(holder):
+        return (
+            f"{what} is repeated inside a repetition, and aggregates reach into one only",
+            "give the inner pattern a rule of its own, and say it there",
+        )
     if window is None and holder.repeated is not None:
         return (
             f"{what} is repeated, so there may be many of it",
@@ -119,6 +124,11 @@ def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
         f"{what} is bound only inside `not`, so outside it has no value",
         "bind it in an event that occurs; a condition on what must not occur goes inside the `not`",
     )
+
+
+def _is_nested(scope: Scope) -> bool:
+    """Whether a scope is inside a repetition that is inside another one."""
+    return sum(each.kind == "repeat" for each in scope.path()) > 1
 
 
 def _check_shared(view: RuleView, problems: Problems) -> None:

@@ -243,10 +243,20 @@ def _chosen(view: RuleView, kind: ScopeKind, parent: Scope, span: Span) -> Scope
 
 def _home(name: str, scope: Scope, shared: frozenset[str]) -> Scope:
     """The scope that an atom's variable belongs to: a shared one is bound outside repetitions."""
-    repeated = scope.repeated
-    if repeated is None or repeated.parent is None or name not in shared:
-        return scope
-    return repeated.parent
+    home = scope
+    while name in shared and (outer := _around_repetition(home)) is not None:
+        home = outer
+    return home
+
+
+def _around_repetition(scope: Scope) -> Scope | None:
+    """The scope around the repetition that a scope is in, without a window in between."""
+    for each in scope.path():
+        if each.kind == "repeat":
+            return each.parent
+        if each.kind in ("absent", "collect"):
+            return None
+    return None
 
 
 def _inner(view: RuleView, kind: ScopeKind, parent: Scope, span: Span) -> Scope:
