@@ -11,7 +11,7 @@ LONGEST = 200
 """A longer name than this is no slip of a known one, and would take long to compare."""
 FEW = 64
 """Up to so many known names are all compared."""
-COMPARED = 8
+COMPARED = 4
 """Of more than a few known names, so many are compared."""
 
 
@@ -57,20 +57,31 @@ class _Index:
         for at, each in enumerate(known):
             for pair in _pairs(each.lower()):
                 found.setdefault(pair, []).append(at)
-        self.names_with = {pair: np.array(places) for pair, places in found.items()}
-        self.lengths = np.array([len(each) for each in known])
+        # A pair that many names have is a row of all names, which is added faster.
+        many = len(known) // 8
+        self.names_with = {pair: np.array(at) for pair, at in found.items() if len(at) <= many}
+        self.rows = {
+            pair: np.bincount(at, minlength=len(known)).astype(np.float32)
+            for pair, at in found.items()
+            if len(at) > many
+        }
+        self.lengths = np.array([len(each) for each in known], np.float32)
 
     def likest(self, name: str) -> list[str]:
         """The names that share the most with one in lower case, for their lengths."""
         import numpy as np  # noqa: PLC0415
 
-        shared = np.zeros(len(self.known))
+        shared = np.zeros(len(self.known), np.float32)
         for pair in _pairs(name):
-            if pair in self.names_with:
+            if pair in self.rows:
+                shared += self.rows[pair]
+            elif pair in self.names_with:
                 shared[self.names_with[pair]] += 1.0
         alike = shared / (self.lengths + len(name) + 2)
-        best = np.argpartition(alike, -COMPARED)[-COMPARED:]
-        return [self.known[at] for at in best.tolist()]
+        near = np.flatnonzero(alike >= 0.6 * alike.max())
+        if len(near) > COMPARED:
+            near = near[np.argpartition(alike[near], -COMPARED)[-COMPARED:]]
+        return [self.known[at] for at in near.tolist()]
 
 
 def _pairs(name: str) -> set[str]:
