@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pyarrow as pa
 import pytest
+from expressions import parsed, values
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,3 +119,35 @@ def test_division_is_exact_where_arrow_is_not() -> None:
     column = pa.array([number], pa.decimal128(38, 25))
     call = Call("round", (Var("x"), Const(11, INT)))
     assert evaluate(call, lambda leaf: column, 1).to_pylist() == [Decimal(2097152)]
+
+
+literals = st.builds(
+    lambda whole, fraction: f"{whole}.{fraction}",
+    st.sampled_from(["0", "1", "3", "100", "98765432109"]),
+    st.sampled_from(["0", "1", "10", "25", "000", "333333", "0000000001"]),
+)
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.none(), max_size=5), literals)
+def test_ints_and_durations_by_literals(numbers: list[int | None], literal: str) -> None:
+    divisor = Decimal(literal)
+    for text, column in (("i / {}", "i"), ("i % {}", "i"), ("d / {}", "d")):
+        written = text.format(literal)
+        if not divisor:
+            if any(number is not None for number in numbers):
+                with pytest.raises(EvaluationError, match="zero"):
+                    values(written, **{column: numbers})
+            continue
+        exact = [None if n is None else EXACT.divide(Decimal(n), divisor) for n in numbers]
+        if "%" in text:
+            rest = [None if n is None else EXACT.remainder(Decimal(n), divisor) for n in numbers]
+            assert values(written, i=numbers) == rest
+        elif column == "i":
+            scale = type_of(parsed(written), lambda leaf: INT).scale
+            unit = EXACT.scaleb(Decimal(1), -scale)
+            wanted = [None if q is None else EXACT.quantize(q, unit) for q in exact]
+            assert values(written, i=numbers) == wanted
+        elif all(q is None or abs(q) < 2**63 - 1 for q in exact):
+            even = decimal.ROUND_HALF_EVEN
+            whole = [None if q is None else int(q.to_integral_value(even)) for q in exact]
+            assert values(written, d=numbers) == whole
