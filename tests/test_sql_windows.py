@@ -71,7 +71,7 @@ class Query:
             own = [e for e in set(events) if e[1] > 0 and key in (None, e[0])]
             for time in self.instants(own):
                 reach = END + 1 if self.reach is None else self.reach
-                held = [e for e in own if time - reach < e[3] <= time]
+                held = [e for e in own if time - reach <= e[3] <= time]
                 held.sort(key=lambda e: (e[3], e[2], e[0], e[1]))
                 held = held if self.rows is None else held[-self.rows :]
                 held.sort(key=lambda e: (e[2], e[3], e[0], e[1]))

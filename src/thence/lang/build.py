@@ -19,7 +19,6 @@ from thence.lang.sql.build import BuildSql
 from thence.lang.tokens import (
     duration_of,
     end_of,
-    positive_duration,
     positive_number,
     start_of,
     string_value,
@@ -186,7 +185,7 @@ class Build(BuildSql):
         durations = [part for part in parts if part.type == "DURATION"]
         numbers = [part for part in parts if part.type == "INT"]
         return (
-            positive_duration(durations[0]) if durations else None,
+            duration_of(durations[0]) if durations else None,
             positive_number(numbers[0]) if numbers else None,
         )
 

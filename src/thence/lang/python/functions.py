@@ -52,14 +52,14 @@ class Collection:
         return Inside("collect", self.pattern, core(pattern_of(window, "inside")))
 
     def over(self, until: Pattern, duration: Any = None, rows: int | None = None) -> Pattern:
-        """All that end in the ``duration`` up to the end of ``until``, that instant included; with
+        """All that end in the ``duration`` up to the end of ``until``, both instants included; with
         ``rows``, the last so many of them."""
         if duration is None and rows is None:
             raise BuildError("over needs a duration, or rows: collect(c).over(o, '5 min')")
         given: object = rows
         if given is not None and (type(given) is not int or given < 1):
             raise BuildError(f"rows is a number from 1 on, not {given!r}")
-        reach = None if duration is None else _some_time(duration, "over")
+        reach = None if duration is None else _some_time(duration, "over", least=0)
         window = core(pattern_of(until, "over"))
         return Inside("collect", self.pattern, window, reach, rows)
 
@@ -148,8 +148,9 @@ def ticks(pattern: Pattern, every: Any, duration: Any) -> Pattern:
     return Ticking(pattern_of(pattern, "ticks"), period, reach)
 
 
-def _some_time(duration: Any, place: str) -> int:
+def _some_time(duration: Any, place: str, least: int = 1) -> int:
     found = micros(duration, place)
-    if found <= 0:
-        raise BuildError(f"the duration of {place} must be more than nothing, not {duration!r}")
+    if found < least:
+        wanted = "must be more than nothing" if least else "cannot be negative"
+        raise BuildError(f"the duration of {place} {wanted}, not {duration!r}")
     return found

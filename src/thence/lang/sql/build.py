@@ -220,7 +220,7 @@ class BuildSql(Transformer[Token, Any]):
         return "ROWS", positive_number(parts[-1])
 
     def window_now(self, parts: Parts) -> tuple[str, int]:
-        return "RANGE", 1  # a microsecond: what ends at that very instant
+        return "RANGE", 0  # what ends at that very instant
 
     def grouped(self, parts: Parts) -> _Grouped:
         return _Grouped(parts)
