@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
 import numpy as np
 
+from thence.engine.choosing.search import sought
+from thence.engine.choosing.variants import Moments
 from thence.engine.collect import collected
+from thence.engine.gates import passed
 from thence.engine.join import join
 from thence.engine.match import Match
 from thence.engine.merge import merged_results
@@ -71,12 +73,15 @@ def derive(
     A rule has one prepared conjunct per alternative; policies and aggregates run over all of them
     together. Events that its policy uses up are added to ``used``.
     """
-    matches = [
-        match
-        for prepared in alternatives
-        for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
-    ]
     policy = alternatives[0].conjunct.policy
+    if policy.chooses:
+        matches = candidates(alternatives, inputs, horizon, {} if used is None else used)
+    else:
+        matches = [
+            match
+            for prepared in alternatives
+            for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
+        ]
     if matches and policy.merges:
         merging = chosen_groups(policy, matches, {} if used is None else used)
         if not merging:
@@ -92,6 +97,27 @@ def derive(
     else:
         found = [projected(match, lineage) for match in matches]
     return [part for part in found if len(part)]
+
+
+def candidates(
+    alternatives: Sequence[Prepared], inputs: Inputs, horizon: Horizon, used: Used
+) -> list[Match]:
+    """New matches of a rule, among them all that its policy lets count."""
+    policy = alternatives[0].conjunct.policy
+    sources = [_Sources(prepared, inputs) for prepared in alternatives]
+    joins = [
+        (prepared, rels, limits)
+        for prepared, own in zip(alternatives, sources, strict=True)
+        for rels, limits, _ in _terms(prepared, own, horizon)
+    ]
+    found = sought(policy, joins, Moments(horizon.before, horizon.now), used)
+    if found is not None:
+        return found
+    return [
+        match
+        for prepared, own in zip(alternatives, sources, strict=True)
+        for match in _matches(prepared, own, horizon, keep_all=True)
+    ]
 
 
 def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list[Events]:
@@ -221,11 +247,4 @@ def _newly_judged(conjunct: Conjunct, horizon: Horizon) -> list[Constraint]:
 
 def _judged(match: Match, horizon: Horizon, only_judged: bool) -> Match:
     """The rows whose gates the horizon has passed; with ``only_judged``, passed just now."""
-    gates = match.prepared.conjunct.gates
-    if not gates:
-        return match
-    latest = reduce(np.maximum, [match.time(gate) for gate in gates])
-    mask = latest <= horizon.now
-    if only_judged:
-        mask &= latest > horizon.before
-    return match.where(mask)
+    return match.where(passed(match, horizon.before if only_judged else None, horizon.now))

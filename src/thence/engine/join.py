@@ -43,7 +43,7 @@ def join(
         return None
     if not positive:
         return Match(prepared, rels, 1, {})
-    bounds = prepared.conjunct.bounds.with_constraints([*_observed(prepared, rels), *limits])
+    bounds = prepared.conjunct.bounds.with_constraints([*observed(prepared, rels), *limits])
     if not bounds.satisfiable:
         return None
     rels = narrowed(prepared, rels)
@@ -52,7 +52,7 @@ def join(
     return _Join(prepared, rels, bounds, keep_all).run()
 
 
-def _observed(prepared: Prepared, rels: Sequence[Events]) -> list[Constraint]:
+def observed(prepared: Prepared, rels: Sequence[Events]) -> list[Constraint]:
     """Bounds that hold of the events at hand: their lengths, and when they happen."""
     found = []
     for atom in prepared.conjunct.positive:

@@ -26,12 +26,16 @@ from thence.logic.expr import Call, Expr
 
 def without(match: Match, window: WindowUse) -> Match:
     """The rows of a match in whose window nothing lies."""
-    if len(match.rels[window.atom]) == 0 or match.length == 0:
-        return match
-    probing = _probing(match, window)
-    if len(probing.rels[window.atom]) == 0:
-        return match
-    return match.where(~having_any(match, WindowSearch(probing, window)))
+    return match.where(lacking(match, window))
+
+
+def lacking(match: Match, window: WindowUse) -> Mask:
+    """Which rows of a match have nothing in their window."""
+    if len(match.rels[window.atom]) and match.length:
+        probing = _probing(match, window)
+        if len(probing.rels[window.atom]):
+            return ~having_any(match, WindowSearch(probing, window))
+    return np.ones(match.length, dtype=np.bool_)
 
 
 def having_any(match: Match, search_: WindowSearch) -> Mask:

@@ -1,0 +1,692 @@
+"""The search itself: a walk through sorted relations, event by event, compiled by Numba."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from thence.engine.arrays import Index, IntTable, Mask
+from thence.engine.kernels import _COMPILED as COMPILED
+from thence.logic.bounds import UNBOUNDED
+
+FAR = 2**62
+"""Beyond all times."""
+
+EACH, FIRST, LAST = 0, 1, -1
+"""How a level goes through its candidates: all of them, or to the first (the last) that fits."""
+
+REQUESTED, TRUE, FALSE = 1, 2, 3
+"""What is known of a condition; 0 is an empty place of the table."""
+
+
+INNER: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For functions that only others call: what Python would need to call them takes long to compile."""
+
+
+class Places(NamedTuple):
+    """The levels of all variants, one after another; a level's rows are sorted by key and rank.
+
+    A level is an atom of a variant; the first level of each is its terminator. All times and
+    numbers lie in arrays that the levels share, from ``begins`` on.
+    """
+
+    first: Index
+    """Per variant, its first level, and one more."""
+    bounds: Any
+    """Per variant, by how much one end of a level's event may be after that of another."""
+    modes: Index
+    conditional: Mask
+    """Per level, whether it has conditions that only Python can evaluate."""
+    involved: Any
+    """Per level, which levels of its variant these conditions read."""
+    slots: Index
+    """Per level, the place of its event in a match, or -1 for a fact."""
+    choices: Index
+    """Per level: 0 if all events count, 1 or -1 for the first or the last, 2 for all as one."""
+    skips: Mask
+    """Per level, whether events that are used up cannot stand there."""
+    ready: Index
+    """Per level, how many levels must be bound before its key is known."""
+    begins: Index
+    sizes: Index
+    starts: Index
+    ends: Index
+    numbers: Index
+    """The numbers that events have in the order of time, type and attributes."""
+    links: Index
+    """Per level, where its links begin, and one more."""
+    partners: Index
+    """Per link, the level of the variant that it is to."""
+    offsets: Index
+    """Per link, where the codes of that level for the link begin."""
+    factors: Index
+    """Per link, what a code is multiplied with, to be one code with those of the others."""
+    codes: Index
+    keys: Index
+    """The keys of each level, sorted, from ``key_begins`` on; and where the rows of each begin."""
+    key_begins: Index
+    key_sizes: Index
+    key_rows: Index
+    fences: Index
+    """Per level, where its fences begin, and one more."""
+    fence_sources: Index
+    """Per fence, the level of the variant that it is from."""
+    fence_offsets: Index
+    """Where the times begin that it has for that level's rows."""
+    fence_ends: Mask
+    """Whether it is about the end of an event, or its start."""
+    fence_lows: Mask
+    """Whether no event may be earlier than the time, or none later."""
+    fence_values: Index
+    compared: Index
+    """Per level, where its comparisons begin, and one more."""
+    signs: Index
+    compared_with: Index
+    """Per comparison, the level of the variant that it is with."""
+    mine: Index
+    theirs: Index
+    """Where the numbers of the two sides begin."""
+    real: Mask
+    """Whether the numbers are floats."""
+    whole_numbers: Index
+    real_numbers: Any
+    initiators: Index
+    """Per variant, the level of the event that its matches begin with."""
+    sharp: Mask
+    """Per variant, whether it finds no more than one match of those that are alternatives."""
+
+
+class Supply(NamedTuple):
+    """Which events are not used up yet."""
+
+    spent: Mask
+    places: Any
+    """Per level, where it has the event of a number; -1 where it does not."""
+    alive: Mask
+    """Per level a tree over its rows: whether some below are not used up."""
+    trees: Index
+    """Where the tree of each level begins."""
+    widths: Index
+    """How many leaves it has."""
+    everything: bool
+    """Whether a match uses up all its events, or only the one that it began with."""
+
+
+class Verdicts(NamedTuple):
+    """What is known of conditions: a hash table from a level and its rows to a verdict."""
+
+    keys: IntTable
+    states: Any
+    count: Index
+    """How many places are taken."""
+    requests: Index
+    """Places whose verdicts are asked for."""
+
+
+@numba.njit(**INNER)
+def _lower(values: Index, low: int, high: int, value: int) -> int:
+    """The first place in ``low .. high`` with a value not below the given one."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@numba.njit(**INNER)
+def _next_alive(alive: Mask, tree: int, width: int, place: int) -> int:
+    """The first leaf from ``place`` on that is alive; the width if there is none."""
+    if place >= width:
+        return width
+    node = place + width
+    if alive[tree + node]:
+        return place
+    while True:
+        while node & 1:
+            node >>= 1
+            if node == 0:
+                return width
+        node += 1
+        if alive[tree + node]:
+            break
+    while node < width:
+        node <<= 1
+        if not alive[tree + node]:
+            node += 1
+    return node - width
+
+
+@numba.njit(**INNER)
+def _last_alive(alive: Mask, tree: int, width: int, place: int) -> int:
+    """The last leaf up to ``place`` that is alive; -1 if there is none."""
+    if place < 0:
+        return -1
+    node = place + width
+    if alive[tree + node]:
+        return place
+    while True:
+        while node % 2 == 0:
+            node >>= 1
+        if node == 1:
+            return -1
+        node -= 1
+        if alive[tree + node]:
+            break
+    while node < width:
+        node = (node << 1) + 1
+        if not alive[tree + node]:
+            node -= 1
+    return node - width
+
+
+@numba.njit(**INNER)
+def _set_alive(alive: Mask, tree: int, width: int, place: int, value: bool) -> None:
+    node = place + width
+    alive[tree + node] = value
+    node >>= 1
+    while node:
+        alive[tree + node] = alive[tree + 2 * node] or alive[tree + 2 * node + 1]
+        node >>= 1
+
+
+@numba.njit(**INNER)
+def _beside(p: Places, supply: Supply, level: int, mode: int, row: int) -> int:
+    """The next row of a level to try after one."""
+    if mode == LAST:
+        if not p.skips[level]:
+            return row - 1
+        return _last_alive(supply.alive, supply.trees[level], supply.widths[level], row - 1)
+    if not p.skips[level]:
+        return row + 1
+    return _next_alive(supply.alive, supply.trees[level], supply.widths[level], row + 1)
+
+
+@numba.njit(**INNER)
+def _find(p: Places, verdicts: Verdicts, level: int, chosen: Index) -> int:
+    """The place of the table that is for a level's conditions on chosen rows, taken or empty."""
+    keys, states = verdicts.keys, verdicts.states
+    mask = len(states) - 1
+    code = np.uint64(level + 1) * np.uint64(0x9E3779B97F4A7C15)
+    for k in range(len(chosen)):
+        if p.involved[level, k]:
+            code ^= np.uint64(chosen[k] + 1)
+            code *= np.uint64(0xFF51AFD7ED558CCD)
+            code ^= code >> np.uint64(32)
+    place = np.int64(code & np.uint64(mask))
+    while states[place] != 0:
+        same = keys[place, 0] == level
+        for k in range(len(chosen)):
+            if not same:
+                break
+            if p.involved[level, k] and keys[place, k + 1] != chosen[k]:
+                same = False
+        if same:
+            return place
+        place = (place + 1) & mask
+    return place
+
+
+@numba.njit(**INNER)
+def _request(p: Places, verdicts: Verdicts, level: int, chosen: Index, place: int) -> None:
+    """Ask for the verdict on chosen rows; ``place`` is the empty place for it."""
+    verdicts.keys[place, 0] = level
+    for k in range(len(chosen)):
+        verdicts.keys[place, k + 1] = chosen[k] if p.involved[level, k] else -1
+    verdicts.states[place] = REQUESTED
+    verdicts.requests[verdicts.count[1]] = place
+    verdicts.count[0] += 1
+    verdicts.count[1] += 1
+
+
+@numba.njit(**COMPILED)
+def rehash(p: Places, old: Verdicts, new: Verdicts) -> None:
+    """Put all verdicts of one table into another, which is empty."""
+    for place in range(len(old.states)):
+        if old.states[place]:
+            there = _find(p, new, old.keys[place, 0], old.keys[place, 1:])
+            new.keys[there] = old.keys[place]
+            new.states[there] = old.states[place]
+            new.count[0] += 1
+
+
+@numba.njit(**INNER)
+def _fits(p: Places, bounds: Any, base: int, depth: int, chosen: Index, row: int) -> bool:
+    """Whether a row of a level is as far from the rows chosen before it as it must be."""
+    at = p.begins[base + depth] + row
+    start, end = p.starts[at], p.ends[at]
+    mine = 2 * depth
+    for k in range(depth):
+        other = p.begins[base + k] + chosen[k]
+        from_, to = p.starts[other], p.ends[other]
+        theirs = 2 * k
+        if (
+            start - from_ > bounds[mine, theirs]
+            or start - to > bounds[mine, theirs + 1]
+            or end - from_ > bounds[mine + 1, theirs]
+            or end - to > bounds[mine + 1, theirs + 1]
+            or from_ - start > bounds[theirs, mine]
+            or from_ - end > bounds[theirs, mine + 1]
+            or to - start > bounds[theirs + 1, mine]
+            or to - end > bounds[theirs + 1, mine + 1]
+        ):
+            return False
+    for fence in range(p.fences[base + depth], p.fences[base + depth + 1]):
+        value = p.fence_values[p.fence_offsets[fence] + chosen[p.fence_sources[fence]]]
+        time = end if p.fence_ends[fence] else start
+        if time < value if p.fence_lows[fence] else time > value:
+            return False
+    for number in range(p.compared[base + depth], p.compared[base + depth + 1]):
+        one = p.mine[number] + row
+        two = p.theirs[number] + chosen[p.compared_with[number]]
+        if p.real[number]:
+            x, y = p.real_numbers[one], p.real_numbers[two]
+            less, equal, more = x < y, x == y, x > y
+        else:
+            i, j = p.whole_numbers[one], p.whole_numbers[two]
+            less, equal, more = i < j, i == j, i > j
+        sign = p.signs[number]
+        if sign == 0:
+            good = equal
+        elif sign == 1:
+            good = not equal
+        elif sign == 2:
+            good = less
+        elif sign == 3:
+            good = less or equal
+        elif sign == 4:
+            good = more
+        else:
+            good = more or equal
+        if not good:
+            return False
+    return True
+
+
+class Walk(NamedTuple):
+    """Where a walk stands: ranges of times and of rows, by depth and level."""
+
+    low: IntTable
+    high: IntTable
+    groups: IntTable
+    """Per level, the rows that have its key."""
+    rows: IntTable
+    """Per depth, the first and the last row to try."""
+
+
+@numba.njit(**INNER)
+def _group(p: Places, walk: Walk, base: int, k: int, chosen: Index) -> bool:
+    """Find the rows of a level that have the key of those chosen before; false if none do."""
+    level = base + k
+    begin, end = p.links[level], p.links[level + 1]
+    if begin == end:
+        walk.groups[k, 0], walk.groups[k, 1] = 0, p.sizes[level]
+        return bool(p.sizes[level] > 0)
+    key = np.int64(0)
+    for link in range(begin, end):
+        code = p.codes[p.offsets[link] + chosen[p.partners[link]]]
+        if code < 0:
+            return False
+        key += code * p.factors[link]
+    first, count = p.key_begins[level], p.key_sizes[level]
+    place = _lower(p.keys, first, first + count, key)
+    if place == first + count or p.keys[place] != key:
+        return False
+    walk.groups[k, 0] = p.key_rows[place]
+    walk.groups[k, 1] = p.key_rows[place + 1] if place + 1 < first + count else p.sizes[level]
+    return True
+
+
+@numba.njit(**INNER)
+def _snap(p: Places, supply: Supply, walk: Walk, base: int, depth: int, k: int) -> bool:
+    """Narrow the times of a level to those at which there is something; false if there is not."""
+    level = base + k
+    begin = p.begins[level]
+    low, high = walk.groups[k, 0] + begin, walk.groups[k, 1] + begin
+    if walk.low[depth, k] > -FAR:
+        low = _lower(p.starts, low, high, walk.low[depth, k])
+    if walk.high[depth, k] < FAR:
+        high = _lower(p.starts, low, high, walk.high[depth, k] + 1)
+    first, last = low - begin, high - begin - 1
+    if p.skips[level] and first <= last:
+        first = _next_alive(supply.alive, supply.trees[level], supply.widths[level], first)
+        last = _last_alive(supply.alive, supply.trees[level], supply.widths[level], last)
+    if first > last:
+        return False
+    walk.low[depth, k], walk.high[depth, k] = p.starts[begin + first], p.starts[begin + last]
+    if k == depth:
+        walk.rows[depth, 0], walk.rows[depth, 1] = first, last
+    return True
+
+
+@numba.njit(**INNER)
+def _narrow(
+    p: Places,
+    supply: Supply,
+    walk: Walk,
+    bounds: Any,
+    base: int,
+    size: int,
+    depth: int,
+    chosen: Index,
+) -> bool:
+    """What the rows chosen for all levels before ``depth`` leave for the others; false if some
+    have nothing left. Each level that is still open bounds the others by what it has."""
+    low, high = walk.low, walk.high
+    last = p.begins[base + depth - 1] + chosen[depth - 1]
+    start, end, node = p.starts[last], p.ends[last], 2 * (depth - 1)
+    for k in range(depth, size):
+        least = low[depth - 1, k] if depth > 1 else -FAR
+        most = high[depth - 1, k] if depth > 1 else FAR
+        if bounds[2 * k, node] < UNBOUNDED:
+            most = min(most, start + bounds[2 * k, node])
+        if bounds[2 * k, node + 1] < UNBOUNDED:
+            most = min(most, end + bounds[2 * k, node + 1])
+        if bounds[node, 2 * k] < UNBOUNDED:
+            least = max(least, start - bounds[node, 2 * k])
+        if bounds[node + 1, 2 * k] < UNBOUNDED:
+            least = max(least, end - bounds[node + 1, 2 * k])
+        for fence in range(p.fences[base + k], p.fences[base + k + 1]):
+            if p.fence_sources[fence] != depth - 1:
+                continue
+            value = p.fence_values[p.fence_offsets[fence] + chosen[depth - 1]]
+            if p.fence_lows[fence] and value > -FAR:
+                longest = bounds[2 * k + 1, 2 * k] if p.fence_ends[fence] else 0
+                if longest < UNBOUNDED:
+                    least = max(least, value - longest)
+            elif not p.fence_lows[fence] and value < FAR:
+                shortest = -bounds[2 * k, 2 * k + 1] if p.fence_ends[fence] else 0
+                most = min(most, value - max(shortest, 0))
+        low[depth, k], high[depth, k] = least, most
+        ready = p.ready[base + k]
+        if (ready == depth or (ready == 0 and depth == 1)) and not _group(p, walk, base, k, chosen):
+            return False
+    rounds = 1 if size - depth == 1 else 2
+    for number in range(rounds):
+        for step in range(depth, size):
+            k = size - 1 + depth - step if number == 0 else step
+            for m in range(depth, size):
+                if m == k:
+                    continue
+                if bounds[2 * k, 2 * m] < UNBOUNDED and high[depth, m] < FAR:
+                    high[depth, k] = min(high[depth, k], high[depth, m] + bounds[2 * k, 2 * m])
+                if bounds[2 * m, 2 * k] < UNBOUNDED and low[depth, m] > -FAR:
+                    low[depth, k] = max(low[depth, k], low[depth, m] - bounds[2 * m, 2 * k])
+            if low[depth, k] > high[depth, k]:
+                return False
+            if p.ready[base + k] <= depth and not _snap(p, supply, walk, base, depth, k):
+                return False
+    return True
+
+
+@numba.njit(**INNER)
+def _before(p: Places, found: IntTable, i: int, j: int, most: int) -> int:
+    """Compare two matches: -1 or 1 by the events of which all count, -2 or 2 by the others that
+    the policy chooses, 0 if they agree. ``found`` has the variant in its first column."""
+    one, other = found[i, 0], found[j, 0]
+    for preferred in range(2):
+        for slot in range(most):
+            values = (
+                _worth(p, found, i, one, slot, preferred),
+                _worth(p, found, j, other, slot, preferred),
+            )
+            if values[0] != values[1]:
+                sign = -1 if values[0] < values[1] else 1
+                return sign * (1 + preferred)
+    return 0
+
+
+@numba.njit(**INNER)
+def _worth(p: Places, found: IntTable, i: int, variant: int, slot: int, preferred: int) -> int:
+    """What a match is compared by in a slot."""
+    base = p.first[variant]
+    for k in range(p.first[variant + 1] - base):
+        if p.slots[base + k] == slot:
+            number = p.numbers[p.begins[base + k] + found[i, k + 2]]
+            choice = p.choices[base + k]
+            if preferred:
+                return number if choice == 1 else (-number if choice == -1 else 0)
+            return number if choice == 0 else -1
+    return 0 if preferred else -1
+
+
+@numba.njit(**INNER)
+def _settle(p: Places, found: IntTable, begin: int, end: int, most: int) -> int:
+    """Keep the best of each group among the matches of one detection; where they end then."""
+    count = end - begin
+    order = np.arange(begin, end)
+    spare = np.empty(count, dtype=np.int64)
+    width = 1
+    while width < count:
+        for left in range(0, count, 2 * width):
+            middle, right = min(left + width, count), min(left + 2 * width, count)
+            i, j = left, middle
+            for place in range(left, right):
+                if i < middle and (j >= right or _before(p, found, order[i], order[j], most) <= 0):
+                    spare[place] = order[i]
+                    i += 1
+                else:
+                    spare[place] = order[j]
+                    j += 1
+        order, spare = spare, order
+        width *= 2
+    kept = np.zeros(count, dtype=np.bool_)
+    best = order[0]
+    for place in range(count):
+        this = order[place]
+        compared = _before(p, found, best, this, most)
+        if compared == -1 or place == 0:
+            best = this
+            compared = 0
+        kept[this - begin] = compared == 0
+    at = begin
+    for i in range(begin, end):
+        if kept[i - begin]:
+            found[at] = found[i]
+            at += 1
+    return at
+
+
+@numba.njit(**INNER)
+def _spend(p: Places, supply: Supply, number: int) -> None:
+    """Mark an event as used up."""
+    supply.spent[number] = True
+    _mark(p, supply, number, False)
+
+
+@numba.njit(**INNER)
+def _mark(p: Places, supply: Supply, number: int, value: bool) -> None:
+    for level in range(len(p.skips)):
+        if p.skips[level]:
+            place = supply.places[level, number]
+            if place >= 0:
+                _set_alive(supply.alive, supply.trees[level], supply.widths[level], place, value)
+
+
+@numba.njit(**COMPILED)
+def seek(
+    p: Places,
+    supply: Supply,
+    verdicts: Verdicts,
+    variants: Index,
+    rows: Index,
+    detections: Index,
+    queue: Index,
+    independent: bool,
+    ahead: int,
+    most: int,
+) -> tuple[IntTable, Index, int]:
+    """The matches of some detections, and which detections could not be judged yet.
+
+    A detection is a run of entries, from ``detections[d]`` on: a variant and the row of its
+    terminator. ``queue`` are the detections to judge. Where events are used up they depend on one
+    another: from the first that needs a verdict on, all is a guess, made to learn which further
+    verdicts may be needed, and is taken back. ``ahead`` is how many candidates are asked about at
+    once. A match is its variant, its detection, and a row per level.
+    """
+    deepest = p.involved.shape[1]
+    found = np.empty((1024, deepest + 2), dtype=np.int64)
+    pending = np.empty(len(queue), dtype=np.int64)
+    count = waiting = 0
+    guessed = -1
+    certain = 0
+    undo = np.empty(64, dtype=np.int64)
+    undone = 0
+    walk = Walk(
+        np.empty((deepest + 1, deepest), dtype=np.int64),
+        np.empty((deepest + 1, deepest), dtype=np.int64),
+        np.zeros((deepest, 2), dtype=np.int64),
+        np.zeros((deepest + 1, 2), dtype=np.int64),
+    )
+    chosen = np.zeros(deepest, dtype=np.int64)
+    trial = np.zeros(deepest, dtype=np.int64)
+    success = np.zeros(deepest + 1, dtype=np.bool_)
+    limit = len(verdicts.requests)
+    for turn in range(len(queue)):
+        detection = queue[turn]
+        begin = count
+        unknown = False
+        entries = 0
+        full = verdicts.count[1] >= limit
+        if full:
+            if independent:
+                pending[waiting] = detection
+                waiting += 1
+                continue
+            if guessed < 0:
+                guessed, certain = turn, count
+            break
+        sharp = True
+        for entry in range(detections[detection], detections[detection + 1]):
+            variant = variants[entry]
+            base, size = p.first[variant], p.first[variant + 1] - p.first[variant]
+            bounds = p.bounds[variant]
+            chosen[0] = rows[entry]
+            if p.skips[base] and supply.spent[p.numbers[p.begins[base] + chosen[0]]]:
+                continue
+            entries += 1
+            sharp = sharp and p.sharp[variant]
+            if size == 1:
+                depth = 0
+                if count == len(found):
+                    found = _grown(found)
+                found[count, 0], found[count, 1], found[count, 2] = variant, detection, chosen[0]
+                count += 1
+            elif _narrow(p, supply, walk, bounds, base, size, 1, chosen):
+                depth = 1
+                success[1] = False
+            else:
+                depth = 0
+            while depth > 0:
+                level = base + depth
+                mode = p.modes[level]
+                first, last = walk.rows[depth, 0], walk.rows[depth, 1]
+                if first > last:
+                    done = success[depth]
+                    depth -= 1
+                    if unknown and independent and p.modes[base + depth] != EACH and depth > 0:
+                        break
+                    if depth > 0 and done:
+                        success[depth] = True
+                        if p.modes[base + depth] != EACH:
+                            walk.rows[depth, 1] = -2
+                            walk.rows[depth, 0] = 0
+                    continue
+                if mode == LAST:
+                    row = last
+                    walk.rows[depth, 1] = _beside(p, supply, level, mode, row)
+                else:
+                    row = first
+                    walk.rows[depth, 0] = _beside(p, supply, level, mode, row)
+                if not _fits(p, bounds, base, depth, chosen, row):
+                    continue
+                chosen[depth] = row
+                if p.conditional[level]:
+                    place = _find(p, verdicts, level, chosen[:size])
+                    state = verdicts.states[place]
+                    if state == FALSE:
+                        continue
+                    if state != TRUE:
+                        unknown = True
+                        if state == 0:
+                            if verdicts.count[1] >= limit:
+                                break
+                            _request(p, verdicts, level, chosen[:size], place)
+                        if mode != EACH:
+                            trial[:depth] = chosen[:depth]
+                            asked, other = 1, row
+                            while asked < ahead and verdicts.count[1] < limit:
+                                other = _beside(p, supply, level, mode, other)
+                                if other < first or other > last:
+                                    break
+                                if not _fits(p, bounds, base, depth, chosen, other):
+                                    continue
+                                trial[depth] = other
+                                place = _find(p, verdicts, level, trial[:size])
+                                if verdicts.states[place] == 0:
+                                    _request(p, verdicts, level, trial[:size], place)
+                                asked += 1
+                        if independent:
+                            if mode != EACH:
+                                break
+                            continue
+                if depth == size - 1:
+                    if count == len(found):
+                        found = _grown(found)
+                    found[count, 0], found[count, 1] = variant, detection
+                    found[count, 2 : size + 2] = chosen[:size]
+                    count += 1
+                    success[depth] = True
+                    if mode != EACH:
+                        walk.rows[depth, 0], walk.rows[depth, 1] = 0, -2
+                elif _narrow(p, supply, walk, bounds, base, size, depth + 1, chosen):
+                    depth += 1
+                    success[depth] = False
+            if depth > 0 and unknown and independent:
+                break
+        if unknown:
+            if independent:
+                count = begin
+                pending[waiting] = detection
+                waiting += 1
+                continue
+            if guessed < 0:
+                guessed, certain = turn, begin
+        if independent:
+            continue
+        if count - begin > 1 and (entries > 1 or not sharp):
+            count = _settle(p, found, begin, count, most)
+        for i in range(begin, count):
+            base = p.first[found[i, 0]]
+            size = p.first[found[i, 0] + 1] - base
+            for k in range(size):
+                if p.slots[base + k] < 0:
+                    continue
+                if not supply.everything and k != p.initiators[found[i, 0]]:
+                    continue
+                number = p.numbers[p.begins[base + k] + found[i, k + 2]]
+                if not supply.spent[number]:
+                    _spend(p, supply, number)
+                    if guessed >= 0:
+                        if undone == len(undo):
+                            longer = np.empty(2 * len(undo), dtype=np.int64)
+                            longer[:undone] = undo
+                            undo = longer
+                        undo[undone] = number
+                        undone += 1
+    if guessed >= 0:
+        for i in range(undone - 1, -1, -1):
+            supply.spent[undo[i]] = False
+            _mark(p, supply, undo[i], True)
+        return found[:certain], pending[:0], guessed
+    return found[:count], pending[:waiting], len(queue)
+
+
+@numba.njit(**INNER)
+def _grown(found: IntTable) -> IntTable:
+    longer = np.empty((2 * len(found), found.shape[1]), dtype=np.int64)
+    longer[: len(found)] = found
+    return longer
