@@ -2,207 +2,66 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 
-from thence.engine.arrays import Index, IntTable, Mask
+from thence.engine.arrays import Index, IntTable
+from thence.engine.choosing.layout import (
+    AT_END,
+    BASE,
+    BEGIN,
+    CHOICE,
+    COMPARED,
+    CONDITIONAL,
+    EACH,
+    FACTOR,
+    FALSE,
+    FAR,
+    FENCES,
+    INITIATOR,
+    KEYS,
+    LAST,
+    LINKS,
+    LOW,
+    MINE,
+    MODE,
+    OFFSET,
+    PARTNER,
+    READY,
+    REAL,
+    REQUESTED,
+    SHARP,
+    SIGN,
+    SIZE,
+    SKIPS,
+    SLOT,
+    SOURCE,
+    THEIRS,
+    TRUE,
+    VALUES,
+    WITH,
+    Places,
+    Supply,
+    Verdicts,
+    Walk,
+)  # fmt: skip
+from thence.engine.choosing.trees import INNER, last_alive, lower, next_alive, set_alive
 from thence.engine.kernels import _COMPILED as COMPILED
 from thence.logic.bounds import UNBOUNDED
-
-FAR = 2**62
-"""Beyond all times."""
-
-EACH, FIRST, LAST = 0, 1, -1
-"""How a level goes through its candidates: all of them, or to the first (the last) that fits."""
-
-REQUESTED, TRUE, FALSE = 1, 2, 3
-"""What is known of a condition; 0 is an empty place of the table."""
-
-
-INNER: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For functions that only others call: what Python would need to call them takes long to compile."""
-
-
-class Places(NamedTuple):
-    """The levels of all variants, one after another; a level's rows are sorted by key and rank.
-
-    A level is an atom of a variant; the first level of each is its terminator. All times and
-    numbers lie in arrays that the levels share, from ``begins`` on.
-    """
-
-    first: Index
-    """Per variant, its first level, and one more."""
-    bounds: Any
-    """Per variant, by how much one end of a level's event may be after that of another."""
-    modes: Index
-    conditional: Mask
-    """Per level, whether it has conditions that only Python can evaluate."""
-    involved: Any
-    """Per level, which levels of its variant these conditions read."""
-    slots: Index
-    """Per level, the place of its event in a match, or -1 for a fact."""
-    choices: Index
-    """Per level: 0 if all events count, 1 or -1 for the first or the last, 2 for all as one."""
-    skips: Mask
-    """Per level, whether events that are used up cannot stand there."""
-    ready: Index
-    """Per level, how many levels must be bound before its key is known."""
-    begins: Index
-    sizes: Index
-    starts: Index
-    ends: Index
-    numbers: Index
-    """The numbers that events have in the order of time, type and attributes."""
-    links: Index
-    """Per level, where its links begin, and one more."""
-    partners: Index
-    """Per link, the level of the variant that it is to."""
-    offsets: Index
-    """Per link, where the codes of that level for the link begin."""
-    factors: Index
-    """Per link, what a code is multiplied with, to be one code with those of the others."""
-    codes: Index
-    keys: Index
-    """The keys of each level, sorted, from ``key_begins`` on; and where the rows of each begin."""
-    key_begins: Index
-    key_sizes: Index
-    key_rows: Index
-    fences: Index
-    """Per level, where its fences begin, and one more."""
-    fence_sources: Index
-    """Per fence, the level of the variant that it is from."""
-    fence_offsets: Index
-    """Where the times begin that it has for that level's rows."""
-    fence_ends: Mask
-    """Whether it is about the end of an event, or its start."""
-    fence_lows: Mask
-    """Whether no event may be earlier than the time, or none later."""
-    fence_values: Index
-    compared: Index
-    """Per level, where its comparisons begin, and one more."""
-    signs: Index
-    compared_with: Index
-    """Per comparison, the level of the variant that it is with."""
-    mine: Index
-    theirs: Index
-    """Where the numbers of the two sides begin."""
-    real: Mask
-    """Whether the numbers are floats."""
-    whole_numbers: Index
-    real_numbers: Any
-    initiators: Index
-    """Per variant, the level of the event that its matches begin with."""
-    sharp: Mask
-    """Per variant, whether it finds no more than one match of those that are alternatives."""
-
-
-class Supply(NamedTuple):
-    """Which events are not used up yet."""
-
-    spent: Mask
-    places: Any
-    """Per level, where it has the event of a number; -1 where it does not."""
-    alive: Mask
-    """Per level a tree over its rows: whether some below are not used up."""
-    trees: Index
-    """Where the tree of each level begins."""
-    widths: Index
-    """How many leaves it has."""
-    everything: bool
-    """Whether a match uses up all its events, or only the one that it began with."""
-
-
-class Verdicts(NamedTuple):
-    """What is known of conditions: a hash table from a level and its rows to a verdict."""
-
-    keys: IntTable
-    states: Any
-    count: Index
-    """How many places are taken."""
-    requests: Index
-    """Places whose verdicts are asked for."""
-
-
-@numba.njit(**INNER)
-def _lower(values: Index, low: int, high: int, value: int) -> int:
-    """The first place in ``low .. high`` with a value not below the given one."""
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] < value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@numba.njit(**INNER)
-def _next_alive(alive: Mask, tree: int, width: int, place: int) -> int:
-    """The first leaf from ``place`` on that is alive; the width if there is none."""
-    if place >= width:
-        return width
-    node = place + width
-    if alive[tree + node]:
-        return place
-    while True:
-        while node & 1:
-            node >>= 1
-            if node == 0:
-                return width
-        node += 1
-        if alive[tree + node]:
-            break
-    while node < width:
-        node <<= 1
-        if not alive[tree + node]:
-            node += 1
-    return node - width
-
-
-@numba.njit(**INNER)
-def _last_alive(alive: Mask, tree: int, width: int, place: int) -> int:
-    """The last leaf up to ``place`` that is alive; -1 if there is none."""
-    if place < 0:
-        return -1
-    node = place + width
-    if alive[tree + node]:
-        return place
-    while True:
-        while node % 2 == 0:
-            node >>= 1
-        if node == 1:
-            return -1
-        node -= 1
-        if alive[tree + node]:
-            break
-    while node < width:
-        node = (node << 1) + 1
-        if not alive[tree + node]:
-            node -= 1
-    return node - width
-
-
-@numba.njit(**INNER)
-def _set_alive(alive: Mask, tree: int, width: int, place: int, value: bool) -> None:
-    node = place + width
-    alive[tree + node] = value
-    node >>= 1
-    while node:
-        alive[tree + node] = alive[tree + 2 * node] or alive[tree + 2 * node + 1]
-        node >>= 1
 
 
 @numba.njit(**INNER)
 def _beside(p: Places, supply: Supply, level: int, mode: int, row: int) -> int:
     """The next row of a level to try after one."""
     if mode == LAST:
-        if not p.skips[level]:
+        if not p.levels[level, SKIPS]:
             return row - 1
-        return _last_alive(supply.alive, supply.trees[level], supply.widths[level], row - 1)
-    if not p.skips[level]:
+        return last_alive(supply.alive, supply.trees[level], supply.widths[level], row - 1)
+    if not p.levels[level, SKIPS]:
         return row + 1
-    return _next_alive(supply.alive, supply.trees[level], supply.widths[level], row + 1)
+    return next_alive(supply.alive, supply.trees[level], supply.widths[level], row + 1)
 
 
 @numba.njit(**INNER)
@@ -242,13 +101,19 @@ def _request(p: Places, verdicts: Verdicts, level: int, chosen: Index, place: in
     verdicts.count[1] += 1
 
 
+@numba.njit(**INNER)
+def _copy(from_: IntTable, i: int, to: IntTable, j: int) -> None:
+    for k in range(from_.shape[1]):
+        to[j, k] = from_[i, k]
+
+
 @numba.njit(**COMPILED)
 def rehash(p: Places, old: Verdicts, new: Verdicts) -> None:
     """Put all verdicts of one table into another, which is empty."""
     for place in range(len(old.states)):
         if old.states[place]:
             there = _find(p, new, old.keys[place, 0], old.keys[place, 1:])
-            new.keys[there] = old.keys[place]
+            _copy(old.keys, place, new.keys, there)
             new.states[there] = old.states[place]
             new.count[0] += 1
 
@@ -256,11 +121,11 @@ def rehash(p: Places, old: Verdicts, new: Verdicts) -> None:
 @numba.njit(**INNER)
 def _fits(p: Places, bounds: Any, base: int, depth: int, chosen: Index, row: int) -> bool:
     """Whether a row of a level is as far from the rows chosen before it as it must be."""
-    at = p.begins[base + depth] + row
+    at = p.levels[base + depth, BEGIN] + row
     start, end = p.starts[at], p.ends[at]
     mine = 2 * depth
     for k in range(depth):
-        other = p.begins[base + k] + chosen[k]
+        other = p.levels[base + k, BEGIN] + chosen[k]
         from_, to = p.starts[other], p.ends[other]
         theirs = 2 * k
         if (
@@ -274,21 +139,21 @@ def _fits(p: Places, bounds: Any, base: int, depth: int, chosen: Index, row: int
             or to - end > bounds[theirs + 1, mine + 1]
         ):
             return False
-    for fence in range(p.fences[base + depth], p.fences[base + depth + 1]):
-        value = p.fence_values[p.fence_offsets[fence] + chosen[p.fence_sources[fence]]]
-        time = end if p.fence_ends[fence] else start
-        if time < value if p.fence_lows[fence] else time > value:
+    for fence in range(p.levels[base + depth, FENCES], p.levels[base + depth + 1, FENCES]):
+        value = p.fence_values[p.fences[fence, VALUES] + chosen[p.fences[fence, SOURCE]]]
+        time = end if p.fences[fence, AT_END] else start
+        if time < value if p.fences[fence, LOW] else time > value:
             return False
-    for number in range(p.compared[base + depth], p.compared[base + depth + 1]):
-        one = p.mine[number] + row
-        two = p.theirs[number] + chosen[p.compared_with[number]]
-        if p.real[number]:
+    for number in range(p.levels[base + depth, COMPARED], p.levels[base + depth + 1, COMPARED]):
+        one = p.comparisons[number, MINE] + row
+        two = p.comparisons[number, THEIRS] + chosen[p.comparisons[number, WITH]]
+        if p.comparisons[number, REAL]:
             x, y = p.real_numbers[one], p.real_numbers[two]
             less, equal, more = x < y, x == y, x > y
         else:
             i, j = p.whole_numbers[one], p.whole_numbers[two]
             less, equal, more = i < j, i == j, i > j
-        sign = p.signs[number]
+        sign = p.comparisons[number, SIGN]
         if sign == 0:
             good = equal
         elif sign == 1:
@@ -306,37 +171,26 @@ def _fits(p: Places, bounds: Any, base: int, depth: int, chosen: Index, row: int
     return True
 
 
-class Walk(NamedTuple):
-    """Where a walk stands: ranges of times and of rows, by depth and level."""
-
-    low: IntTable
-    high: IntTable
-    groups: IntTable
-    """Per level, the rows that have its key."""
-    rows: IntTable
-    """Per depth, the first and the last row to try."""
-
-
 @numba.njit(**INNER)
 def _group(p: Places, walk: Walk, base: int, k: int, chosen: Index) -> bool:
     """Find the rows of a level that have the key of those chosen before; false if none do."""
     level = base + k
-    begin, end = p.links[level], p.links[level + 1]
+    begin, end = p.levels[level, LINKS], p.levels[level + 1, LINKS]
     if begin == end:
-        walk.groups[k, 0], walk.groups[k, 1] = 0, p.sizes[level]
-        return bool(p.sizes[level] > 0)
+        walk.groups[k, 0], walk.groups[k, 1] = 0, p.levels[level, SIZE]
+        return bool(p.levels[level, SIZE] > 0)
     key = np.int64(0)
     for link in range(begin, end):
-        code = p.codes[p.offsets[link] + chosen[p.partners[link]]]
+        code = p.codes[p.links[link, OFFSET] + chosen[p.links[link, PARTNER]]]
         if code < 0:
             return False
-        key += code * p.factors[link]
-    first, count = p.key_begins[level], p.key_sizes[level]
-    place = _lower(p.keys, first, first + count, key)
-    if place == first + count or p.keys[place] != key:
+        key += code * p.links[link, FACTOR]
+    first, last = p.levels[level, KEYS], p.levels[level + 1, KEYS]
+    place = lower(p.keys, first, last, key)
+    if place == last or p.keys[place] != key:
         return False
     walk.groups[k, 0] = p.key_rows[place]
-    walk.groups[k, 1] = p.key_rows[place + 1] if place + 1 < first + count else p.sizes[level]
+    walk.groups[k, 1] = p.key_rows[place + 1] if place + 1 < last else p.levels[level, SIZE]
     return True
 
 
@@ -344,16 +198,16 @@ def _group(p: Places, walk: Walk, base: int, k: int, chosen: Index) -> bool:
 def _snap(p: Places, supply: Supply, walk: Walk, base: int, depth: int, k: int) -> bool:
     """Narrow the times of a level to those at which there is something; false if there is not."""
     level = base + k
-    begin = p.begins[level]
+    begin = p.levels[level, BEGIN]
     low, high = walk.groups[k, 0] + begin, walk.groups[k, 1] + begin
     if walk.low[depth, k] > -FAR:
-        low = _lower(p.starts, low, high, walk.low[depth, k])
+        low = lower(p.starts, low, high, walk.low[depth, k])
     if walk.high[depth, k] < FAR:
-        high = _lower(p.starts, low, high, walk.high[depth, k] + 1)
+        high = lower(p.starts, low, high, walk.high[depth, k] + 1)
     first, last = low - begin, high - begin - 1
-    if p.skips[level] and first <= last:
-        first = _next_alive(supply.alive, supply.trees[level], supply.widths[level], first)
-        last = _last_alive(supply.alive, supply.trees[level], supply.widths[level], last)
+    if p.levels[level, SKIPS] and first <= last:
+        first = next_alive(supply.alive, supply.trees[level], supply.widths[level], first)
+        last = last_alive(supply.alive, supply.trees[level], supply.widths[level], last)
     if first > last:
         return False
     walk.low[depth, k], walk.high[depth, k] = p.starts[begin + first], p.starts[begin + last]
@@ -376,7 +230,7 @@ def _narrow(
     """What the rows chosen for all levels before ``depth`` leave for the others; false if some
     have nothing left. Each level that is still open bounds the others by what it has."""
     low, high = walk.low, walk.high
-    last = p.begins[base + depth - 1] + chosen[depth - 1]
+    last = p.levels[base + depth - 1, BEGIN] + chosen[depth - 1]
     start, end, node = p.starts[last], p.ends[last], 2 * (depth - 1)
     for k in range(depth, size):
         least = low[depth - 1, k] if depth > 1 else -FAR
@@ -389,19 +243,19 @@ def _narrow(
             least = max(least, start - bounds[node, 2 * k])
         if bounds[node + 1, 2 * k] < UNBOUNDED:
             least = max(least, end - bounds[node + 1, 2 * k])
-        for fence in range(p.fences[base + k], p.fences[base + k + 1]):
-            if p.fence_sources[fence] != depth - 1:
+        for fence in range(p.levels[base + k, FENCES], p.levels[base + k + 1, FENCES]):
+            if p.fences[fence, SOURCE] != depth - 1:
                 continue
-            value = p.fence_values[p.fence_offsets[fence] + chosen[depth - 1]]
-            if p.fence_lows[fence] and value > -FAR:
-                longest = bounds[2 * k + 1, 2 * k] if p.fence_ends[fence] else 0
+            value = p.fence_values[p.fences[fence, VALUES] + chosen[depth - 1]]
+            if p.fences[fence, LOW] and value > -FAR:
+                longest = bounds[2 * k + 1, 2 * k] if p.fences[fence, AT_END] else 0
                 if longest < UNBOUNDED:
                     least = max(least, value - longest)
-            elif not p.fence_lows[fence] and value < FAR:
-                shortest = -bounds[2 * k, 2 * k + 1] if p.fence_ends[fence] else 0
+            elif not p.fences[fence, LOW] and value < FAR:
+                shortest = -bounds[2 * k, 2 * k + 1] if p.fences[fence, AT_END] else 0
                 most = min(most, value - max(shortest, 0))
         low[depth, k], high[depth, k] = least, most
-        ready = p.ready[base + k]
+        ready = p.levels[base + k, READY]
         if (ready == depth or (ready == 0 and depth == 1)) and not _group(p, walk, base, k, chosen):
             return False
     rounds = 1 if size - depth == 1 else 2
@@ -417,7 +271,7 @@ def _narrow(
                     low[depth, k] = max(low[depth, k], low[depth, m] - bounds[2 * m, 2 * k])
             if low[depth, k] > high[depth, k]:
                 return False
-            if p.ready[base + k] <= depth and not _snap(p, supply, walk, base, depth, k):
+            if p.levels[base + k, READY] <= depth and not _snap(p, supply, walk, base, depth, k):
                 return False
     return True
 
@@ -442,11 +296,11 @@ def _before(p: Places, found: IntTable, i: int, j: int, most: int) -> int:
 @numba.njit(**INNER)
 def _worth(p: Places, found: IntTable, i: int, variant: int, slot: int, preferred: int) -> int:
     """What a match is compared by in a slot."""
-    base = p.first[variant]
-    for k in range(p.first[variant + 1] - base):
-        if p.slots[base + k] == slot:
-            number = p.numbers[p.begins[base + k] + found[i, k + 2]]
-            choice = p.choices[base + k]
+    base = p.variants[variant, BASE]
+    for k in range(p.variants[variant + 1, BASE] - base):
+        if p.levels[base + k, SLOT] == slot:
+            number = p.numbers[p.levels[base + k, BEGIN] + found[i, k + 2]]
+            choice = p.levels[base + k, CHOICE]
             if preferred:
                 return number if choice == 1 else (-number if choice == -1 else 0)
             return number if choice == 0 else -1
@@ -485,25 +339,20 @@ def _settle(p: Places, found: IntTable, begin: int, end: int, most: int) -> int:
     at = begin
     for i in range(begin, end):
         if kept[i - begin]:
-            found[at] = found[i]
+            _copy(found, i, found, at)
             at += 1
     return at
 
 
 @numba.njit(**INNER)
-def _spend(p: Places, supply: Supply, number: int) -> None:
-    """Mark an event as used up."""
-    supply.spent[number] = True
-    _mark(p, supply, number, False)
-
-
-@numba.njit(**INNER)
-def _mark(p: Places, supply: Supply, number: int, value: bool) -> None:
-    for level in range(len(p.skips)):
-        if p.skips[level]:
+def _spend(p: Places, supply: Supply, number: int, value: bool) -> None:
+    """Mark an event as used up, or take that back."""
+    supply.spent[number] = value
+    for level in range(len(p.levels) - 1):
+        if p.levels[level, SKIPS]:
             place = supply.places[level, number]
             if place >= 0:
-                _set_alive(supply.alive, supply.trees[level], supply.widths[level], place, value)
+                set_alive(supply.alive, supply.trees[level], supply.widths[level], place, not value)
 
 
 @numba.njit(**COMPILED)
@@ -562,13 +411,16 @@ def seek(
         sharp = True
         for entry in range(detections[detection], detections[detection + 1]):
             variant = variants[entry]
-            base, size = p.first[variant], p.first[variant + 1] - p.first[variant]
+            base, size = (
+                p.variants[variant, BASE],
+                p.variants[variant + 1, BASE] - p.variants[variant, BASE],
+            )
             bounds = p.bounds[variant]
             chosen[0] = rows[entry]
-            if p.skips[base] and supply.spent[p.numbers[p.begins[base] + chosen[0]]]:
+            if p.levels[base, SKIPS] and supply.spent[p.numbers[p.levels[base, BEGIN] + chosen[0]]]:
                 continue
             entries += 1
-            sharp = sharp and p.sharp[variant]
+            sharp = sharp and p.variants[variant, SHARP] != 0
             if size == 1:
                 depth = 0
                 if count == len(found):
@@ -582,16 +434,17 @@ def seek(
                 depth = 0
             while depth > 0:
                 level = base + depth
-                mode = p.modes[level]
+                mode = p.levels[level, MODE]
                 first, last = walk.rows[depth, 0], walk.rows[depth, 1]
                 if first > last:
                     done = success[depth]
                     depth -= 1
-                    if unknown and independent and p.modes[base + depth] != EACH and depth > 0:
+                    chooses = depth > 0 and p.levels[base + depth, MODE] != EACH
+                    if unknown and independent and chooses:
                         break
                     if depth > 0 and done:
                         success[depth] = True
-                        if p.modes[base + depth] != EACH:
+                        if chooses:
                             walk.rows[depth, 1] = -2
                             walk.rows[depth, 0] = 0
                     continue
@@ -604,7 +457,7 @@ def seek(
                 if not _fits(p, bounds, base, depth, chosen, row):
                     continue
                 chosen[depth] = row
-                if p.conditional[level]:
+                if p.levels[level, CONDITIONAL]:
                     place = _find(p, verdicts, level, chosen[:size])
                     state = verdicts.states[place]
                     if state == FALSE:
@@ -616,7 +469,8 @@ def seek(
                                 break
                             _request(p, verdicts, level, chosen[:size], place)
                         if mode != EACH:
-                            trial[:depth] = chosen[:depth]
+                            for k in range(depth):
+                                trial[k] = chosen[k]
                             asked, other = 1, row
                             while asked < ahead and verdicts.count[1] < limit:
                                 other = _beside(p, supply, level, mode, other)
@@ -637,7 +491,8 @@ def seek(
                     if count == len(found):
                         found = _grown(found)
                     found[count, 0], found[count, 1] = variant, detection
-                    found[count, 2 : size + 2] = chosen[:size]
+                    for k in range(size):
+                        found[count, k + 2] = chosen[k]
                     count += 1
                     success[depth] = True
                     if mode != EACH:
@@ -660,27 +515,27 @@ def seek(
         if count - begin > 1 and (entries > 1 or not sharp):
             count = _settle(p, found, begin, count, most)
         for i in range(begin, count):
-            base = p.first[found[i, 0]]
-            size = p.first[found[i, 0] + 1] - base
+            base = p.variants[found[i, 0], BASE]
+            size = p.variants[found[i, 0] + 1, BASE] - base
             for k in range(size):
-                if p.slots[base + k] < 0:
+                if p.levels[base + k, SLOT] < 0:
                     continue
-                if not supply.everything and k != p.initiators[found[i, 0]]:
+                if not supply.everything and k != p.variants[found[i, 0], INITIATOR]:
                     continue
-                number = p.numbers[p.begins[base + k] + found[i, k + 2]]
+                number = p.numbers[p.levels[base + k, BEGIN] + found[i, k + 2]]
                 if not supply.spent[number]:
-                    _spend(p, supply, number)
+                    _spend(p, supply, number, True)
                     if guessed >= 0:
                         if undone == len(undo):
                             longer = np.empty(2 * len(undo), dtype=np.int64)
-                            longer[:undone] = undo
+                            for i in range(undone):
+                                longer[i] = undo[i]
                             undo = longer
                         undo[undone] = number
                         undone += 1
     if guessed >= 0:
         for i in range(undone - 1, -1, -1):
-            supply.spent[undo[i]] = False
-            _mark(p, supply, undo[i], True)
+            _spend(p, supply, undo[i], False)
         return found[:certain], pending[:0], guessed
     return found[:count], pending[:waiting], len(queue)
 
@@ -688,5 +543,6 @@ def seek(
 @numba.njit(**INNER)
 def _grown(found: IntTable) -> IntTable:
     longer = np.empty((2 * len(found), found.shape[1]), dtype=np.int64)
-    longer[: len(found)] = found
+    for i in range(len(found)):
+        _copy(found, i, longer, i)
     return longer

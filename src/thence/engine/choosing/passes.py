@@ -13,7 +13,17 @@ import numpy as np
 
 from thence.engine.arrays import Index, IntTable
 from thence.engine.choosing import search as limits
-from thence.engine.choosing.kernel import FALSE, TRUE, Supply, Verdicts, rehash, seek
+from thence.engine.choosing.kernel import rehash, seek
+from thence.engine.choosing.layout import (
+    BASE,
+    BEGIN,
+    CONDITIONAL,
+    FALSE,
+    SLOT,
+    TRUE,
+    Supply,
+    Verdicts,
+)
 from thence.engine.choosing.numbers import numbered
 from thence.engine.choosing.tables import Tables, no_verdicts, supply, tables
 from thence.engine.choosing.variants import Moments, Variant
@@ -76,8 +86,8 @@ class _Search:
         self.made = made
         self.supply = supply
         self.moments = moments
-        self.most = int(made.places.slots.max(initial=0)) + 1
-        conditional = bool(made.places.conditional.any())
+        self.most = int(made.places.levels[:, SLOT].max()) + 1
+        conditional = bool(made.places.levels[:, CONDITIONAL].any())
         self.width = made.places.involved.shape[1]
         size = 4 * limits.REQUESTS if conditional else 1
         self.verdicts = no_verdicts(_power(size), self.width, limits.REQUESTS if conditional else 1)
@@ -107,7 +117,7 @@ class _Search:
         variants, rows, detections = self.in_order()
         at, count = 0, len(detections) - 1
         ahead, window = limits.AHEAD, limits.WINDOW
-        if not self.made.places.conditional.any():
+        if not self.made.places.levels[:, CONDITIONAL].any():
             window = count
         while at < count:
             queue = np.arange(at, min(at + window, count))
@@ -123,7 +133,7 @@ class _Search:
         are judged together."""
         variants, rows = self.entries()
         places = self.made.places
-        bases = places.begins[places.first[:-1]][variants] + rows
+        bases = places.levels[places.variants[:-1, BASE], BEGIN][variants] + rows
         numbers = places.numbers[bases]
         ends = np.empty(len(rows), dtype=np.int64)
         for number, variant in enumerate(self.made.variants):

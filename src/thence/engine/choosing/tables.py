@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from thence.engine.arrays import Codes, Index, Mask
-from thence.engine.choosing.fences import Fence
-from thence.engine.choosing.kernel import Places, Supply, Verdicts
+from thence.engine.arrays import Codes, Index, IntTable, Mask
+from thence.engine.choosing.layout import BEGIN, LEVEL, SIZE, SKIPS, Places, Supply, Verdicts
 from thence.engine.choosing.numbers import ranks
 from thence.engine.choosing.variants import Level, Moments, Variant
 from thence.engine.keys import join_codes
@@ -173,16 +172,16 @@ def tables(
         ends.append(starts[-1] if rel.start is rel.end or fact else rel.end[own.rows])
         of.append(starts[-1] if fact or numbers is None else numbers[id(rel)][own.rows])
     begins = _begins([len(own.rows) for own in levels])
-    partners, offsets, factors, codes, counts = [], [], [], [], []
+    links: list[tuple[int, int, int]] = []
+    link_counts: list[int] = []
+    codes: list[Codes] = []
     at = 0
     for (variant, depth), own in zip(flat, levels, strict=True):
-        base = len(counts) - depth
-        counts.append(len(own.factors))
+        base = len(link_counts) - depth
+        link_counts.append(len(own.factors))
         for (number, partner), factor in zip(variant.levels[depth].links, own.factors, strict=True):
             theirs = levels[base + partner].codes[number]
-            partners.append(partner)
-            offsets.append(at)
-            factors.append(factor)
+            links.append((partner, at, factor))
             codes.append(theirs)
             at += len(theirs)
     fences = _Fences()
@@ -196,34 +195,53 @@ def tables(
     for place, (variant, depth) in enumerate(flat):
         asked[place, variant.involved(depth)] = True
     every = [variant.levels[depth] for variant, depth in flat]
+    links_begin, fences_begin, compared_begin, keys_begin = (
+        _begins(counts, more=True).tolist()
+        for counts in (
+            link_counts,
+            fences.counts,
+            comparisons.counts,
+            [len(own.keys) for own in levels],
+        )
+    )
+    described = [
+        (
+            begin,
+            len(own.rows),
+            level.mode,
+            level.slot,
+            level.choice,
+            _skips(variant, depth, consumption),
+            max((k + 1 for _, k in level.links), default=0),
+            depth > 0 and variant.conditional(depth),
+            *(begins[place] for begins in (links_begin, fences_begin, compared_begin, keys_begin)),
+        )
+        for place, (level, (variant, depth), own, begin) in enumerate(
+            zip(every, flat, levels, begins.tolist(), strict=True)
+        )
+    ]
+    ends_of_all = (links_begin[-1], fences_begin[-1], compared_begin[-1], keys_begin[-1])
+    described.append((0,) * (LEVEL - 4) + ends_of_all)
+    own_of = [(v.initiator, v.sharp) for v in variants]
     places = Places(
-        first,
+        _table(
+            [(base, *own) for base, own in zip(first.tolist(), [*own_of, (0, 0)], strict=True)], 3
+        ),
+        _table(described, LEVEL),
         np.stack([_matrix(variant, deepest) for variant in variants]),
-        _ints(level.mode for level in every),
-        _flags(depth > 0 and variant.conditional(depth) for variant, depth in flat),
         asked,
-        _ints(level.slot for level in every),
-        _ints(level.choice for level in every),
-        _flags(_skips(variant, depth, consumption) for variant, depth in flat),
-        _ints(max((k + 1 for _, k in level.links), default=0) for level in every),
-        begins,
-        _ints(len(own.rows) for own in levels),
         _joined(starts),
         _joined(ends),
         _joined(of),
-        _begins(counts, more=True),
-        _ints(partners),
-        _ints(offsets),
-        _ints(factors),
+        _table(links, 3),
         _joined(codes),
         _joined([own.keys for own in levels]),
-        _begins([len(own.keys) for own in levels]),
-        _ints(len(own.keys) for own in levels),
         _joined([own.begins for own in levels]),
-        *fences.arrays(),
-        *comparisons.arrays(),
-        _ints(variant.initiator for variant in variants),
-        _flags(variant.sharp for variant in variants),
+        _table(fences.found, 4),
+        _joined(fences.values),
+        _table(comparisons.found, 5),
+        _joined(comparisons.numbers[0]),
+        np.concatenate([np.zeros(0, dtype=np.float64), *comparisons.numbers[1]]),
     )
     return Tables(variants, levels, first, places)
 
@@ -233,9 +251,9 @@ class _Fences:
 
     def __init__(self) -> None:
         self.counts: list[int] = []
-        self.sources: list[int] = []
-        self.found: list[Fence] = []
+        self.found: list[tuple[int, int, int, int]] = []
         self.values: list[Index] = []
+        self.size = 0
 
     def add(self, variant: Variant, depth: int, own: Sequence[Rows]) -> None:
         """Take the fences of one more level; ``own`` are all levels of its variant."""
@@ -244,19 +262,9 @@ class _Fences:
         self.counts.append(len(fences))
         for fence in fences:
             source = variant.depth(fence.source)
-            self.sources.append(source)
-            self.found.append(fence)
+            self.found.append((source, self.size, fence.end, fence.low))
             self.values.append(fence.values[own[source].rows])
-
-    def arrays(self) -> tuple[Index, Index, Index, Mask, Mask, Index]:
-        return (
-            _begins(self.counts, more=True),
-            _ints(self.sources),
-            _begins([len(values) for values in self.values]),
-            _flags(fence.end for fence in self.found),
-            _flags(fence.low for fence in self.found),
-            _joined(self.values),
-        )
+            self.size += len(self.values[-1])
 
 
 class _Comparisons:
@@ -264,10 +272,7 @@ class _Comparisons:
 
     def __init__(self) -> None:
         self.counts: list[int] = []
-        self.signs: list[int] = []
-        self.others: list[int] = []
-        self.begins: tuple[list[int], list[int]] = ([], [])
-        self.real: list[bool] = []
+        self.found: list[tuple[int, int, int, int, int]] = []
         self.numbers: tuple[list[Any], list[Any]] = ([], [])
         self.sizes = [0, 0]
 
@@ -277,27 +282,13 @@ class _Comparisons:
         self.counts.append(len(level.comparisons))
         for compared in level.comparisons:
             other = variant.depth(compared.other)
-            self.signs.append(compared.sign)
-            self.others.append(other)
-            self.real.append(compared.real)
+            begins = []
             sides = (compared.values[own[depth].rows], compared.others[own[other].rows])
-            for begins, values in zip(self.begins, sides, strict=True):
+            for values in sides:
                 begins.append(self.sizes[compared.real])
                 self.sizes[compared.real] += len(values)
                 self.numbers[compared.real].append(values)
-
-    def arrays(self) -> tuple[Any, ...]:
-        whole, real = self.numbers
-        return (
-            _begins(self.counts, more=True),
-            _ints(self.signs),
-            _ints(self.others),
-            _ints(self.begins[0]),
-            _ints(self.begins[1]),
-            _flags(self.real),
-            _joined(whole),
-            np.concatenate(real) if real else np.zeros(0, dtype=np.float64),
-        )
+            self.found.append((compared.sign, other, begins[0], begins[1], compared.real))
 
 
 def supply(made: Tables, spent: Mask, consumption: str) -> Supply:
@@ -307,9 +298,10 @@ def supply(made: Tables, spent: Mask, consumption: str) -> Supply:
     trees, widths, parts = [], [], []
     at = 0
     for level in range(len(made.levels)):
-        begin, size = int(places.begins[level]), int(places.sizes[level])
+        begin, size = int(places.levels[level, BEGIN]), int(places.levels[level, SIZE])
+        skips = bool(places.levels[level, SKIPS])
         width = 1
-        if places.skips[level]:
+        if skips:
             numbers = places.numbers[begin : begin + size]
             where[level, numbers] = np.arange(size)
             while width < size:
@@ -323,13 +315,13 @@ def supply(made: Tables, spent: Mask, consumption: str) -> Supply:
             parts.append(tree)
         trees.append(at)
         widths.append(width)
-        at += 2 * width if places.skips[level] else 0
+        at += 2 * width if skips else 0
     return Supply(
         spent.copy(),
         where,
         np.concatenate(parts) if parts else np.zeros(1, dtype=np.bool_),
-        _ints(trees),
-        _ints(widths),
+        np.array(trees, dtype=np.int64),
+        np.array(widths, dtype=np.int64),
         consumption == "exclusive",
     )
 
@@ -365,12 +357,8 @@ def _matrix(variant: Variant, deepest: int) -> Index:
     return found
 
 
-def _ints(values: object) -> Index:
-    return np.array(list(values), dtype=np.int64)  # type: ignore[call-overload]
-
-
-def _flags(values: object) -> Mask:
-    return np.array(list(values), dtype=np.bool_)  # type: ignore[call-overload]
+def _table(rows: Sequence[Sequence[int]], width: int) -> IntTable:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), width)
 
 
 def _begins(sizes: Sequence[int], more: bool = False) -> Index:

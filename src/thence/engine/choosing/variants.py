@@ -15,6 +15,7 @@ import numpy as np
 from thence.engine.arrays import Index, Mask
 from thence.engine.choosing.comparisons import Comparison, comparison
 from thence.engine.choosing.fences import Fence, fence
+from thence.engine.choosing.layout import EACH, FIRST, LAST
 from thence.engine.gates import passed
 from thence.engine.join import observed
 from thence.engine.lookup import narrowed
@@ -27,9 +28,6 @@ from thence.logic.conjunct import EPOCH, Extreme, Shifted, WindowUse
 from thence.logic.expr import Expr
 from thence.logic.policy import Policy
 from thence.model.events import Events
-
-EACH, FIRST, LAST = 0, 1, -1
-"""How a level goes through its candidates: all of them, or to the first (the last) that fits."""
 
 CODES = {"all": 0, "first": FIRST, "last": LAST, "cumulative": 2}
 """What a policy says of an event, as numbers."""
