@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from thence.engine.arrays import Index, Mask
 from thence.engine.collect import collected, holdings
-from thence.engine.derive import Horizon, Inputs, all_matches
+from thence.engine.derive import Horizon, Inputs, all_matches, candidates
 from thence.engine.evaluate import evaluate
 from thence.engine.match import Match
 from thence.engine.merge import Merged, merged_results
@@ -235,9 +235,10 @@ class History:
         return self._merged[id(rule)]
 
     def _matches(self, rule: Sequence[Prepared]) -> list[Match]:
-        """Every match of a rule, before its policy chooses."""
+        """Matches of a rule, among them all that its policy chooses."""
         inputs, moment = Inputs(self._none, self._numbered), Horizon(NEVER, self.horizon)
-        return [match for a in rule for match in all_matches(a, inputs, moment)]
+        matches, _ = candidates(rule, inputs, moment, {})
+        return matches
 
     def _counting(self, rule: Sequence[Prepared], number: int, match: Match) -> Match:
         """The rows of a match of one alternative that the rule's policy lets count."""

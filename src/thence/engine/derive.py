@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
 import numpy as np
 
+from thence.engine.choosing.search import few_enough, sought
+from thence.engine.choosing.variants import Moments
 from thence.engine.collect import collected
-from thence.engine.join import joins
+from thence.engine.gates import passed
+from thence.engine.join import TooManyCandidates, joins
 from thence.engine.limits import JOIN_ADVICE, Growth, expect, named, working_on
 from thence.engine.match import Match
 from thence.engine.merge import merged_results
@@ -71,19 +73,23 @@ def derive(
     A rule has one prepared conjunct per alternative; policies and aggregates run over all of them
     together. Events that its policy uses up are added to ``used``.
     """
-    matches = [
-        match
-        for prepared in alternatives
-        for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
-    ]
     policy = alternatives[0].conjunct.policy
+    settled = not policy.chooses
+    if policy.chooses:
+        matches, settled = candidates(alternatives, inputs, horizon, {} if used is None else used)
+    else:
+        matches = [
+            match
+            for prepared in alternatives
+            for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
+        ]
     if matches and policy.merges:
         merging = chosen_groups(policy, matches, {} if used is None else used)
         if not merging:
             return []
         events = merged_results(merging, lineage).events
         return [events if lineage else distinct(events)]
-    if matches and policy.chooses:
+    if matches and not settled:
         matches = chosen(policy, matches, {} if used is None else used)
     if not matches:
         return []
@@ -92,6 +98,36 @@ def derive(
     else:
         found = [projected(match, lineage) for match in matches]
     return [part for part in found if len(part)]
+
+
+def candidates(
+    alternatives: Sequence[Prepared], inputs: Inputs, horizon: Horizon, used: Used
+) -> tuple[list[Match], bool]:
+    """New matches of a rule, among them all that its policy lets count; and whether they are just
+    those."""
+    policy = alternatives[0].conjunct.policy
+    sources = [_Sources(prepared, inputs) for prepared in alternatives]
+    joins = [
+        (prepared, rels, limits)
+        for prepared, own in zip(alternatives, sources, strict=True)
+        for rels, limits, _ in _terms(prepared, own, horizon)
+    ]
+
+    def all_of_them(most: int | None) -> list[Match]:
+        return [
+            match
+            for prepared, own in zip(alternatives, sources, strict=True)
+            for match in _matches(prepared, own, horizon, keep_all=True, most=most)
+        ]
+
+    most = few_enough(joins)
+    try:
+        if most is not None:
+            return all_of_them(most), False
+    except TooManyCandidates:
+        pass
+    found = sought(policy, joins, Moments(horizon.before, horizon.now), used)
+    return (all_of_them(None), False) if found is None else found
 
 
 def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list[Events]:
@@ -114,7 +150,11 @@ def all_matches(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> Iterato
 
 
 def _matches(
-    prepared: Prepared, sources: _Sources, horizon: Horizon, keep_all: bool
+    prepared: Prepared,
+    sources: _Sources,
+    horizon: Horizon,
+    keep_all: bool,
+    most: int | None = None,
 ) -> Iterator[Match]:
     """The new matches of one alternative, judged and free of what must be absent."""
     found = 0
@@ -122,7 +162,7 @@ def _matches(
         working_on(prepared)
         policy = prepared.conjunct.policy
         everything = keep_all or policy.chooses or compares_rows(prepared.conjunct)
-        for match in joins(prepared, rels, limits, keep_all=everything):
+        for match in joins(prepared, rels, limits, everything, most):
             match = ticked(match, horizon.before if only_judged else None, horizon.now)
             match = _judged(match, horizon, only_judged)
             for window in prepared.conjunct.windows:
@@ -208,11 +248,4 @@ def _newly_judged(conjunct: Conjunct, horizon: Horizon) -> list[Constraint]:
 
 def _judged(match: Match, horizon: Horizon, only_judged: bool) -> Match:
     """The rows whose gates the horizon has passed; with ``only_judged``, passed just now."""
-    gates = match.prepared.conjunct.gates
-    if not gates:
-        return match
-    latest = reduce(np.maximum, [match.time(gate) for gate in gates])
-    mask = latest <= horizon.now
-    if only_judged:
-        mask &= latest > horizon.before
-    return match.where(mask)
+    return match.where(passed(match, horizon.before if only_judged else None, horizon.now))

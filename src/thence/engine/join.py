@@ -47,12 +47,16 @@ Witness = Literal["all", "any", "earliest", "latest"]
 
 
 def joins(
-    prepared: Prepared, rels: Sequence[Events], limits: Sequence[Constraint], keep_all: bool = False
+    prepared: Prepared,
+    rels: Sequence[Events],
+    limits: Sequence[Constraint],
+    keep_all: bool = False,
+    most: int | None = None,
 ) -> Iterator[Match]:
     """The same as :func:`join`, in parts if that takes less: where many combinations of events have
     their first and their last one in common, and nothing else is asked of them."""
     try:
-        parts = [join(prepared, rels, limits, keep_all, many=not keep_all)]
+        parts = [join(prepared, rels, limits, keep_all, not keep_all, most)]
     except _Many:
         parts = [join(split, rels, limits) for split in prepared.by_ends]
     yield from (part for part in parts if part is not None)
@@ -62,34 +66,40 @@ class _Many(Exception):
     """That a join has many combinations, and can be split by its ends instead."""
 
 
+class TooManyCandidates(Exception):
+    """A join would have to look at more candidates than it was allowed to."""
+
+
 def join(
     prepared: Prepared,
     rels: Sequence[Events],
     limits: Sequence[Constraint],
     keep_all: bool = False,
     many: bool = False,
+    most: int | None = None,
 ) -> Match | None:
     """All matches of the positive atoms over the given relations, or None where there are none.
 
     ``rels`` has a relation per atom of the conjunct. ``limits`` are more constraints, such as the
     horizon. With ``keep_all`` every combination is kept, as lineage needs it. ``many`` asks for a
-    signal where there are many of them, and another way.
+    signal where there are many of them, and another way. Where a step has more than ``most``
+    candidates, :class:`TooManyCandidates` is raised.
     """
     positive = prepared.conjunct.positive
     if any(len(rels[atom]) == 0 for atom in positive):
         return None
     if not positive:
         return Match(prepared, rels, 1, {})
-    bounds = prepared.conjunct.bounds.with_constraints([*_observed(prepared, rels), *limits])
+    bounds = prepared.conjunct.bounds.with_constraints([*observed(prepared, rels), *limits])
     if not bounds.satisfiable:
         return None
     rels = narrowed(prepared, rels)
     if any(len(rels[atom]) == 0 for atom in positive):
         return None
-    return _Join(prepared, rels, bounds, keep_all, many).run()
+    return _Join(prepared, rels, bounds, keep_all, many, most).run()
 
 
-def _observed(prepared: Prepared, rels: Sequence[Events]) -> list[Constraint]:
+def observed(prepared: Prepared, rels: Sequence[Events]) -> list[Constraint]:
     """Bounds that hold of the events at hand: their lengths, and when they happen."""
     found = []
     for atom in prepared.conjunct.positive:
@@ -120,8 +130,10 @@ class _Join:
         bounds: Bounds,
         keep_all: bool,
         many: bool,
+        most: int | None,
     ) -> None:
         self.prepared = prepared
+        self.most = most
         self.rels = rels
         self.bounds = bounds
         self.keep_all = keep_all
@@ -258,6 +270,9 @@ class _Join:
     def step(self, match: Match, atom: int) -> Match:
         """Bind one more atom."""
         searches = list(self.searches(match, atom))
+        ranges = [found for found in searches if isinstance(found, Candidates)]
+        if self.most is not None and sum(found.count for found in ranges) > self.most:
+            raise TooManyCandidates
         witness = self.witness(atom)
         bound_before = list(self.bound)
         settled = self.available()

@@ -28,16 +28,20 @@ from thence.logic.expr import Call, Expr
 
 def without(match: Match, window: WindowUse) -> Match:
     """The rows of a match in whose window nothing lies."""
+    return match.where(lacking(match, window))
+
+
+def lacking(match: Match, window: WindowUse) -> Mask:
+    """Which rows of a match have nothing in their window."""
+    free = np.ones(match.length, dtype=np.bool_)
     if len(match.rels[window.atom]) == 0 or match.length == 0:
-        return match
+        return free
     asked = holds(match, (), _of_match(match, window))
     rows = np.arange(match.length) if asked is None else np.flatnonzero(asked)
     probing = _probing(match if asked is None else match.take(rows), window)
-    if len(probing.rels[window.atom]) == 0 or probing.length == 0:
-        return match
-    found = np.zeros(match.length, dtype=np.bool_)
-    found[rows] = having_any(probing, WindowSearch(probing, window))
-    return match.where(~found)
+    if len(probing.rels[window.atom]) and probing.length:
+        free[rows] = ~having_any(probing, WindowSearch(probing, window))
+    return free
 
 
 def having_any(match: Match, search_: WindowSearch) -> Mask:

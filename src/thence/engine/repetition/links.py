@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thence.engine.repetition.repeat import Candidates
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
-_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _compared(found: Candidates, condition: Expr) -> _Comparison | None:
     sign, sides = condition.function, condition.args
     reads = [prepared.atoms_of(prepared.reads(side)) & {after, before} for side in sides]
     if after in reads[1] or before in reads[0]:
-        sign, sides, reads = _MIRRORED[sign], sides[::-1], reads[::-1]
+        sign, sides, reads = MIRRORED[sign], sides[::-1], reads[::-1]
     if before in reads[0] or after in reads[1]:
         return None
     assert before is not None
