@@ -23,6 +23,7 @@ from thence.cli.common import (
     formulas_in,
     instant,
     load_program,
+    need_spark,
     one_of,
     parse_tables,
     spark_settings,
@@ -119,6 +120,7 @@ def run(
         if engine is Engine.embedded:
             found = _in_process(program, sources, tables, asked)
         else:
+            need_spark()
             from thence.cli.spark_run import run_on_spark
 
             settings = spark_settings(conf)

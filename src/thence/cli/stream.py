@@ -22,6 +22,7 @@ from thence.cli.common import (
     emitted,
     formulas_in,
     load_program,
+    need_spark,
     one_of,
     parse_tables,
     spark_settings,
@@ -120,6 +121,7 @@ def stream(
         names = emitted(program, emit)
         settings = spark_settings(conf, packages)
 
+        need_spark()
         from thence.cli.spark_stream import Asked, run_stream
 
         asked = Asked(
