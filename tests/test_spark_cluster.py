@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from hosts import batch
+from spark_home import spark_home
 
 import thence
 from thence.engine import kernels
@@ -45,15 +46,6 @@ def bare_python(folder: Path) -> Path:
         if (ours / name).exists():
             (packages / name).symlink_to(ours / name)
     return folder / "bin" / "python"
-
-
-def spark_home(folder: Path) -> Path:
-    """Spark as it is installed, in a folder where executors may write."""
-    folder.mkdir()
-    for path in Path(pyspark.__file__).parent.iterdir():
-        if path.name != "work":
-            (folder / path.name).symlink_to(path)
-    return folder
 
 
 @pytest.fixture(scope="module")
