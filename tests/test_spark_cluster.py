@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compiled_loops import loops, watched
 from hosts import batch
 from spark_home import spark_home
 
 import thence
-from thence.engine import kernels
 from thence.logic.policy import CONTEXTS
 
 pyspark = pytest.importorskip("pyspark")
@@ -75,28 +75,17 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_the_cases_for_the_cluster_use_every_compiled_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    used = set()
-
-    def counted(name: str, loop: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            used.add(name)
-            return loop(*arguments)
-
-        return call
-
-    loops = {name: loop for name, loop in vars(kernels).items() if hasattr(loop, "py_func")}
-    assert loops
-    for name, loop in loops.items():
-        monkeypatch.setattr(kernels, name, counted(name, loop))
-    for case in kinds():
-        batch(case.program, case.events, case.until)
-    assert used == set(loops)
+def test_the_cases_for_the_cluster_use_every_compiled_loop() -> None:
+    with watched() as used:
+        for case in kinds():
+            batch(case.program, case.events, case.until)
+    assert used == set(loops())
 
 
 @pytest.mark.parametrize("word", [*CONTEXTS, "first", "last", "exclusive", "greedy", "strict"])
 def test_the_cases_for_the_cluster_have_every_policy(word: str) -> None:
-    assert any(re.search(rf"\busing\b[^;]*\b{word}\b", case.program) for case in kinds())
+    asked = re.compile(rf"\busing\b[^;]*\b{word}\b", re.IGNORECASE)
+    assert any(asked.search(case.program) for case in kinds())
 
 
 def test_the_executors_have_no_thence(told: dict[str, Any]) -> None:
