@@ -6,11 +6,13 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import thence.engine
 
 
+@cache
 def loops() -> dict[tuple[str, str], Any]:
     """Every compiled loop that Python calls, by module and name; some only call one another."""
     found = {}

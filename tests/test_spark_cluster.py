@@ -76,8 +76,9 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_the_cases_for_the_cluster_use_every_compiled_loop() -> None:
+    cases = kinds()
     with watched() as used:
-        for case in kinds():
+        for case in cases:
             batch(case.program, case.events, case.until)
     assert used == set(loops())
 
