@@ -4,6 +4,7 @@ generated tests try many more examples and tests that take long are run."""
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from command_line import EMBEDDED, Command, Done
 from hypothesis import HealthCheck, settings
+from spark_home import spark_home
 
 PROFILE = os.environ.get("THENCE_PROFILE", "dev")
 
@@ -30,6 +32,16 @@ if PROFILE != "long":
     # Java's second compiler takes more time than it saves in queries that run for seconds: with the
     # first one alone, Spark needs half of the CPU.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "SPARK_HOME" not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="thence-tests-")
+        config.add_cleanup(folder.cleanup)
+        home = spark_home(Path(folder.name) / "spark")
+        if home is not None:
+            os.environ["SPARK_HOME"] = str(home)
+            config.add_cleanup(lambda: os.environ.pop("SPARK_HOME"))
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers

@@ -27,7 +27,8 @@ def serve() -> None:
 
     settings = {"spark.plugins": PLUGIN, "spark.connect.grpc.binding.port": "0"}
     spark = ts.session(master="local[2]", name="server", **settings)
-    service = spark.sparkContext._jvm.org.apache.spark.sql.connect.service.SparkConnectService
+    services = spark.sparkContext._jvm.org.apache.spark.sql.connect.service
+    service = getattr(getattr(services, "SparkConnectService$"), "MODULE$")
     print("ready", service.localPort(), flush=True)
     sys.stdin.read()
     spark.stop()

@@ -366,6 +366,31 @@ def test_a_reader_that_goes_away_is_no_error(rules: Path, tmp_path: Path) -> Non
         assert process.wait() == 141
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "examples/first/first.thence", "--events", "examples/first/events.jsonl"),
+        ("stream", "examples/first/first.thence", "--source", "rate:5"),
+        ("demo", "library", "--fast"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_without_pyspark_one_line_says_what_to_install(arguments: tuple[str, ...]) -> None:
+    code = "import sys; sys.modules['pyspark'] = None; from thence.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: Spark's Python package is not complete: there is no 'pyspark'.")
+    assert "pip install 'thence[spark]'" in line
+    assert "--engine embedded" in line
+
+
 def test_an_interrupt_ends_with_130(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "endless.thence")
     process = subprocess.Popen(

@@ -156,7 +156,31 @@ def test_one_attribute_with_two_types_cannot_be_in_one_frame(spark: Any) -> None
     assert found(spark, text, empty, emit="q").num_rows == 0
 
 
-def test_a_value_that_cannot_be_computed_fails_the_query_in_our_words(spark: Any) -> None:
+@pytest.mark.parametrize(
+    ("rule", "value", "said"),
+    [
+        ("r(10 % i as v) <- e(i);", 0, "cannot compute 10 % 0: division by zero (in 10 % i)"),
+        ("r(i as v) <- e(i) where i + 1 > 0;", 2**63 - 1, "does not fit into 64 bits (in i + 1)"),
+        ("r(x.i * y.i as v) <- x: e(_) and y: e(_);", 2**62, "does not fit into 64 bits"),
+        (
+            "r(sum(i) as v) <- o: e(_), over 1 s of o: collect e(i);",
+            2**63 - 1,
+            "sum overflows the range of int (64 bits)",
+        ),
+    ],
+    ids=["division", "filter", "join", "sum"],
+)
+def test_a_value_that_cannot_be_computed_fails_the_query_in_our_words(
+    spark: Any, rule: str, value: int, said: str
+) -> None:
+    given = {"e": points([1, 2], i=[value, value - 1])}
+    with pytest.raises(thence.EvaluationError) as failure, ts.explained():
+        found(spark, f"event e(i int); {rule}", given, emit="r")
+    assert said in str(failure.value)
+    assert "\n" not in str(failure.value)
+
+
+def test_a_failure_is_explained_from_the_exception_too(spark: Any) -> None:
     text = "event e(i int); r(10 % i as v) <- e(i);"
     with pytest.raises(Exception, match="division by zero") as failure:
         found(spark, text, {"e": points([1], i=[0])}, emit="r")

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compiled_loops import loops, watched
 from hosts import batch
+from spark_home import spark_home
 
 import thence
-from thence.engine import chain_kernels, kernels
 from thence.logic.policy import CONTEXTS
 
 pyspark = pytest.importorskip("pyspark")
@@ -45,15 +46,6 @@ def bare_python(folder: Path) -> Path:
         if (ours / name).exists():
             (packages / name).symlink_to(ours / name)
     return folder / "bin" / "python"
-
-
-def spark_home(folder: Path) -> Path:
-    """Spark as it is installed, in a folder where executors may write."""
-    folder.mkdir()
-    for path in Path(pyspark.__file__).parent.iterdir():
-        if path.name != "work":
-            (folder / path.name).symlink_to(path)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -83,31 +75,18 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_the_cases_for_the_cluster_use_every_compiled_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    used = set()
-
-    def counted(name: str, loop: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            used.add(name)
-            return loop(*arguments)
-
-        return call
-
-    loops = set()
-    for module in (kernels, chain_kernels):
-        for name, loop in list(vars(module).items()):
-            if hasattr(loop, "py_func") and not name.startswith("_"):  # those only others call
-                loops.add(name)
-                monkeypatch.setattr(module, name, counted(name, loop))
-    assert loops
-    for case in kinds():
-        batch(case.program, case.events, case.until)
-    assert used == loops
+def test_the_cases_for_the_cluster_use_every_compiled_loop() -> None:
+    cases = kinds()
+    with watched() as used:
+        for case in cases:
+            batch(case.program, case.events, case.until)
+    assert used == set(loops())
 
 
 @pytest.mark.parametrize("word", [*CONTEXTS, "first", "last", "exclusive", "greedy", "strict"])
 def test_the_cases_for_the_cluster_have_every_policy(word: str) -> None:
-    assert any(re.search(rf"\busing\b[^;]*\b{word}\b", case.program) for case in kinds())
+    asked = re.compile(rf"\busing\b[^;]*\b{word}\b", re.IGNORECASE)
+    assert any(asked.search(case.program) for case in kinds())
 
 
 def test_the_executors_have_no_thence(told: dict[str, Any]) -> None:

@@ -114,11 +114,12 @@ def test_an_old_java_is_named(tmp_path: Path) -> None:
     assert "Spark needs Java 17 or newer, and this is Java 11." in done.stderr
 
 
-def test_without_pyspark_the_message_says_what_to_install() -> None:
+@pytest.mark.parametrize("used", ["session()", "detect(None, None)", "explain(None)"])
+def test_without_pyspark_the_message_says_what_to_install(used: str) -> None:
     done = python(
         "import sys; sys.modules['pyspark'] = None\n"
         "from thence import spark as ts\n"
-        "ts.session()"
+        f"ts.{used}"
     )  # fmt: skip
     assert "InputError" in done.stderr
     assert "pip install 'thence[spark]'" in done.stderr

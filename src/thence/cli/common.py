@@ -101,6 +101,11 @@ Shards = Annotated[
 ]
 
 
+def need_spark() -> None:
+    """Say what to install where PySpark is missing, before anything is begun that needs it."""
+    import thence.spark.required  # noqa: F401
+
+
 def load_program(file: Path) -> Program:
     """The program in a file, or on standard input."""
     import thence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from thence.cli.common import one_of
+from thence.cli.common import need_spark, one_of
 from thence.cli.exits import DIFFERENT, INTERRUPTED, refuse, told
 from thence.cli.run import Engine
 from thence.io.temporary import temporary
@@ -83,6 +83,8 @@ def library(
             raise refuse("--fast does not wait at all: leave --speed out.")
         if speed is not None and not 0 < speed < float("inf"):
             raise refuse(f"--speed {speed:g}: give a number above 0.")
+        if engine is Engine.spark:
+            need_spark()
         day = simulate(seed, visitors, minutes)
         pace = Pace(None if fast else speed or DEFAULT_SPEED)
         found: list[Finding] = []

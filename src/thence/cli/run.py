@@ -26,6 +26,7 @@ from thence.cli.common import (
     instant,
     load_program,
     memory,
+    need_spark,
     one_of,
     parse_tables,
     spark_settings,
@@ -128,6 +129,7 @@ def run(
         if engine is Engine.embedded:
             found = _in_process(program, sources, tables, asked)
         else:
+            need_spark()
             from thence.cli.spark_run import run_on_spark
 
             settings = spark_settings(conf)

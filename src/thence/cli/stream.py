@@ -25,6 +25,7 @@ from thence.cli.common import (
     formulas_in,
     load_program,
     memory,
+    need_spark,
     one_of,
     parse_tables,
     spark_settings,
@@ -125,6 +126,7 @@ def stream(
         names = emitted(program, emit)
         settings = spark_settings(conf, packages)
 
+        need_spark()
         from thence.cli.spark_stream import Asked, run_stream
 
         asked = Asked(

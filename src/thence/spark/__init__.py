@@ -11,13 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thence.spark.errors import explain_failure
+    from thence.spark.errors import explain_failure, explained
     from thence.spark.explanation import explain
     from thence.spark.query import detect
     from thence.spark.restart import check_restart
     from thence.spark.sessions import log_file, session
 
-__all__ = ["check_restart", "detect", "explain", "explain_failure", "log_file", "session"]
+__all__ = [
+    "check_restart", "detect", "explain", "explain_failure", "explained", "log_file", "session",
+]  # fmt: skip
 
 # Executors import parts of this package; they must not load what only a driver needs.
 _HOMES = {
@@ -25,6 +27,7 @@ _HOMES = {
     "detect": "thence.spark.query",
     "explain": "thence.spark.explanation",
     "explain_failure": "thence.spark.errors",
+    "explained": "thence.spark.errors",
     "log_file": "thence.spark.sessions",
     "session": "thence.spark.sessions",
 }
@@ -34,6 +37,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'thence.spark' has no attribute '{name}'")
+    import_module("thence.spark.required")  # says what to install where PySpark is missing
     return getattr(import_module(home), name)
 
 

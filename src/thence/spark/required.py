@@ -13,8 +13,8 @@ try:
 except ModuleNotFoundError as problem:
     raise InputError(
         f"Spark's Python package is not complete: there is no '{problem.name}'. Run: pip install "
-        "'thence[spark]' (Spark also needs Java 17 or newer). Without Spark, program.run(…) and "
-        "'thence run --engine embedded' work."
+        "'thence[spark]' (Spark also needs Java 17 or newer). Without Spark, program.run(…) works, "
+        "and so do 'thence run' and 'thence demo' with --engine embedded."
     ) from None
 
 __all__ = [
