@@ -80,8 +80,24 @@ def test_batch_on_the_paths_for_large_inputs(example: Example, few: int) -> None
         patch.setattr("thence.engine.ranges.CACHED", 2)
         patch.setattr("thence.engine.join.CACHED", 2)
         patch.setattr("thence.engine.search.FEW", few)
+        searching_for_policies(patch, few % 7)
         found = batch(*example[:3])
     assert found == oracle(*example[:3])
+
+
+@given(examples(), seeds)
+def test_micro_batches_in_which_policies_search(example: Example, seed: int) -> None:
+    accepted(example)
+    with pytest.MonkeyPatch.context() as patch:
+        searching_for_policies(patch, seed)
+        found = in_a_session(*example[:3], random.Random(seed), save=False)
+    assert found == oracle(*example[:3])
+
+
+def searching_for_policies(patch: pytest.MonkeyPatch, seed: int) -> None:
+    """Let policies search among few events, a few candidates at a time."""
+    for name, value in (("FEW", 0), ("REQUESTS", 1 + seed % 3), ("REMEMBERED", 2), ("AHEAD", 1)):
+        patch.setattr(f"thence.engine.choosing.search.{name}", value)
 
 
 @given(examples(), seeds)

@@ -237,7 +237,8 @@ class History:
     def _matches(self, rule: Sequence[Prepared]) -> list[Match]:
         """Matches of a rule, among them all that its policy chooses."""
         inputs, moment = Inputs(self._none, self._numbered), Horizon(NEVER, self.horizon)
-        return candidates(rule, inputs, moment, {})
+        matches, _ = candidates(rule, inputs, moment, {})
+        return matches
 
     def _counting(self, rule: Sequence[Prepared], number: int, match: Match) -> Match:
         """The rows of a match of one alternative that the rule's policy lets count."""

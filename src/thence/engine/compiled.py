@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from thence.model.errors import EvaluationError
 
@@ -26,8 +26,11 @@ except ImportError as problem:
 F = TypeVar("F", bound=Callable[..., object])
 
 
-def compiled(signature: str) -> Callable[[F], F]:
+def compiled(signature: str | None = None, inner: bool = False) -> Callable[[F], F]:
     """Compile a function for arguments of some types, or load what was compiled before.
+
+    Without a signature that happens when it is first called. An ``inner`` function is only called
+    by compiled ones: what Python would need to call it is slow to compile, and is left out.
 
     >>> @compiled("i8(i8)")
     ... def twice(number: int) -> int:
@@ -36,10 +39,12 @@ def compiled(signature: str) -> Callable[[F], F]:
     42
     """
 
+    bare: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if inner else {}
+
     def made(function: F) -> F:
         try:
-            return cast(F, numba.njit(signature, nogil=True, cache=True)(function))
+            return cast(F, numba.njit(signature, nogil=True, cache=True, **bare)(function))
         except (RuntimeError, OSError):  # there is no place, or it cannot be written to
-            return cast(F, numba.njit(nogil=True)(function))
+            return cast(F, numba.njit(nogil=True, **bare)(function))
 
     return made

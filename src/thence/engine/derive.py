@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thence.engine.choosing.search import sought
+from thence.engine.choosing.search import few_enough, sought
 from thence.engine.choosing.variants import Moments
 from thence.engine.collect import collected
 from thence.engine.gates import passed
-from thence.engine.join import join
+from thence.engine.join import TooManyCandidates, join
 from thence.engine.match import Match
 from thence.engine.merge import merged_results
 from thence.engine.policy import Used, chosen, chosen_groups
@@ -74,8 +74,9 @@ def derive(
     together. Events that its policy uses up are added to ``used``.
     """
     policy = alternatives[0].conjunct.policy
+    settled = not policy.chooses
     if policy.chooses:
-        matches = candidates(alternatives, inputs, horizon, {} if used is None else used)
+        matches, settled = candidates(alternatives, inputs, horizon, {} if used is None else used)
     else:
         matches = [
             match
@@ -88,7 +89,7 @@ def derive(
             return []
         events = merged_results(merging, lineage).events
         return [events if lineage else distinct(events)]
-    if matches and policy.chooses:
+    if matches and not settled:
         matches = chosen(policy, matches, {} if used is None else used)
     if not matches:
         return []
@@ -101,8 +102,9 @@ def derive(
 
 def candidates(
     alternatives: Sequence[Prepared], inputs: Inputs, horizon: Horizon, used: Used
-) -> list[Match]:
-    """New matches of a rule, among them all that its policy lets count."""
+) -> tuple[list[Match], bool]:
+    """New matches of a rule, among them all that its policy lets count; and whether they are just
+    those."""
     policy = alternatives[0].conjunct.policy
     sources = [_Sources(prepared, inputs) for prepared in alternatives]
     joins = [
@@ -110,14 +112,22 @@ def candidates(
         for prepared, own in zip(alternatives, sources, strict=True)
         for rels, limits, _ in _terms(prepared, own, horizon)
     ]
+
+    def all_of_them(most: int | None) -> list[Match]:
+        return [
+            match
+            for prepared, own in zip(alternatives, sources, strict=True)
+            for match in _matches(prepared, own, horizon, keep_all=True, most=most)
+        ]
+
+    most = few_enough(joins)
+    try:
+        if most is not None:
+            return all_of_them(most), False
+    except TooManyCandidates:
+        pass
     found = sought(policy, joins, Moments(horizon.before, horizon.now), used)
-    if found is not None:
-        return found
-    return [
-        match
-        for prepared, own in zip(alternatives, sources, strict=True)
-        for match in _matches(prepared, own, horizon, keep_all=True)
-    ]
+    return (all_of_them(None), False) if found is None else found
 
 
 def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list[Events]:
@@ -139,13 +149,17 @@ def all_matches(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> Iterato
 
 
 def _matches(
-    prepared: Prepared, sources: _Sources, horizon: Horizon, keep_all: bool
+    prepared: Prepared,
+    sources: _Sources,
+    horizon: Horizon,
+    keep_all: bool,
+    most: int | None = None,
 ) -> Iterator[Match]:
     """The new matches of one alternative, judged and free of what must be absent."""
     for rels, limits, only_judged in _terms(prepared, sources, horizon):
         policy = prepared.conjunct.policy
         everything = keep_all or policy.chooses or compares_beginnings(prepared.conjunct)
-        match = join(prepared, rels, limits, keep_all=everything)
+        match = join(prepared, rels, limits, keep_all=everything, most=most)
         if match is None:
             continue
         match = ticked(match, horizon.before if only_judged else None, horizon.now)

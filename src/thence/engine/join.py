@@ -30,13 +30,22 @@ Witness = Literal["all", "any", "earliest", "latest"]
 """Which of the rows that continue a partial match must be kept."""
 
 
+class TooManyCandidates(Exception):
+    """A join would have to look at more candidates than it was allowed to."""
+
+
 def join(
-    prepared: Prepared, rels: Sequence[Events], limits: Sequence[Constraint], keep_all: bool = False
+    prepared: Prepared,
+    rels: Sequence[Events],
+    limits: Sequence[Constraint],
+    keep_all: bool = False,
+    most: int | None = None,
 ) -> Match | None:
     """All matches of the positive atoms over the given relations, or None where there are none.
 
     ``rels`` has a relation per atom of the conjunct. ``limits`` are more constraints, such as the
-    horizon. With ``keep_all`` every combination is kept, as lineage needs it.
+    horizon. With ``keep_all`` every combination is kept, as lineage needs it. Where a step has more
+    than ``most`` candidates, :class:`TooManyCandidates` is raised.
     """
     positive = prepared.conjunct.positive
     if any(len(rels[atom]) == 0 for atom in positive):
@@ -49,7 +58,7 @@ def join(
     rels = narrowed(prepared, rels)
     if any(len(rels[atom]) == 0 for atom in positive):
         return None
-    return _Join(prepared, rels, bounds, keep_all).run()
+    return _Join(prepared, rels, bounds, keep_all, most).run()
 
 
 def observed(prepared: Prepared, rels: Sequence[Events]) -> list[Constraint]:
@@ -77,9 +86,15 @@ class _Join:
     """One run of a join; holds what its steps share."""
 
     def __init__(
-        self, prepared: Prepared, rels: Sequence[Events], bounds: Bounds, keep_all: bool
+        self,
+        prepared: Prepared,
+        rels: Sequence[Events],
+        bounds: Bounds,
+        keep_all: bool,
+        most: int | None,
     ) -> None:
         self.prepared = prepared
+        self.most = most
         self.rels = rels
         self.bounds = bounds
         self.keep_all = keep_all
@@ -182,6 +197,8 @@ class _Join:
     def step(self, match: Match, atom: int) -> Match:
         """Bind one more atom."""
         searches = list(self.searches(match, atom))
+        if self.most is not None and sum(c.size for c in searches) > self.most:
+            raise TooManyCandidates
         witness = self.witness(atom)
         bound_before = list(self.bound)
         settled = self.available()

@@ -50,6 +50,11 @@ class Candidates:
     last: Index
     exact: frozenset[int]
 
+    @property
+    def size(self) -> int:
+        """How many rows all ranges hold."""
+        return int((self.last - self.first).sum())
+
     def pairs(self) -> Iterator[tuple[Index, Index]]:
         """Chunks of (row of the match, row of the relation)."""
         for probes, positions in expand(self.first, self.last):

@@ -77,7 +77,8 @@ def comparison(prepared: Prepared, rels: Sequence[Events], condition: Expr) -> C
     if numbers is None:
         return None
     known = [side.is_valid().to_numpy(zero_copy_only=False) for side in found]
-    return Comparison(SIGNS.index(condition.function), *atoms, *numbers, *known)
+    sign = SIGNS.index(condition.function)
+    return Comparison(sign, atoms[0], atoms[1], numbers[0], numbers[1], known[0], known[1])
 
 
 def _numbers(one: Any, other: Any) -> tuple[Any, Any] | None:

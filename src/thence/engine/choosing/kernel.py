@@ -1,10 +1,12 @@
-"""The search itself: a walk through sorted relations, event by event, compiled by Numba."""
+"""The search itself: a walk through sorted relations, event by event, compiled by Numba.
+
+Assignments to slices take seconds to compile, which is why there are none.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from thence.engine.arrays import Index, IntTable
@@ -47,12 +49,12 @@ from thence.engine.choosing.layout import (
     Verdicts,
     Walk,
 )  # fmt: skip
-from thence.engine.choosing.trees import INNER, last_alive, lower, next_alive, set_alive
-from thence.engine.kernels import _COMPILED as COMPILED
+from thence.engine.choosing.trees import last_alive, lower, next_alive, take_away
+from thence.engine.compiled import compiled
 from thence.logic.bounds import UNBOUNDED
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _beside(p: Places, supply: Supply, level: int, mode: int, row: int) -> int:
     """The next row of a level to try after one."""
     if mode == LAST:
@@ -64,7 +66,7 @@ def _beside(p: Places, supply: Supply, level: int, mode: int, row: int) -> int:
     return next_alive(supply.alive, supply.trees[level], supply.widths[level], row + 1)
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _find(p: Places, verdicts: Verdicts, level: int, chosen: Index) -> int:
     """The place of the table that is for a level's conditions on chosen rows, taken or empty."""
     keys, states = verdicts.keys, verdicts.states
@@ -75,7 +77,7 @@ def _find(p: Places, verdicts: Verdicts, level: int, chosen: Index) -> int:
             code ^= np.uint64(chosen[k] + 1)
             code *= np.uint64(0xFF51AFD7ED558CCD)
             code ^= code >> np.uint64(32)
-    place = np.int64(code & np.uint64(mask))
+    place: int = np.int64(code & np.uint64(mask))  # type: ignore[assignment]
     while states[place] != 0:
         same = keys[place, 0] == level
         for k in range(len(chosen)):
@@ -89,25 +91,25 @@ def _find(p: Places, verdicts: Verdicts, level: int, chosen: Index) -> int:
     return place
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _request(p: Places, verdicts: Verdicts, level: int, chosen: Index, place: int) -> None:
     """Ask for the verdict on chosen rows; ``place`` is the empty place for it."""
     verdicts.keys[place, 0] = level
     for k in range(len(chosen)):
         verdicts.keys[place, k + 1] = chosen[k] if p.involved[level, k] else -1
     verdicts.states[place] = REQUESTED
-    verdicts.requests[verdicts.count[1]] = place
-    verdicts.count[0] += 1
-    verdicts.count[1] += 1
+    verdicts.requests[verdicts.counts[1]] = place
+    verdicts.counts[0] += 1
+    verdicts.counts[1] += 1
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _copy(from_: IntTable, i: int, to: IntTable, j: int) -> None:
     for k in range(from_.shape[1]):
         to[j, k] = from_[i, k]
 
 
-@numba.njit(**COMPILED)
+@compiled()
 def rehash(p: Places, old: Verdicts, new: Verdicts) -> None:
     """Put all verdicts of one table into another, which is empty."""
     for place in range(len(old.states)):
@@ -115,10 +117,10 @@ def rehash(p: Places, old: Verdicts, new: Verdicts) -> None:
             there = _find(p, new, old.keys[place, 0], old.keys[place, 1:])
             _copy(old.keys, place, new.keys, there)
             new.states[there] = old.states[place]
-            new.count[0] += 1
+            new.counts[0] += 1
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _fits(p: Places, bounds: Any, base: int, depth: int, chosen: Index, row: int) -> bool:
     """Whether a row of a level is as far from the rows chosen before it as it must be."""
     at = p.levels[base + depth, BEGIN] + row
@@ -171,7 +173,7 @@ def _fits(p: Places, bounds: Any, base: int, depth: int, chosen: Index, row: int
     return True
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _group(p: Places, walk: Walk, base: int, k: int, chosen: Index) -> bool:
     """Find the rows of a level that have the key of those chosen before; false if none do."""
     level = base + k
@@ -179,7 +181,7 @@ def _group(p: Places, walk: Walk, base: int, k: int, chosen: Index) -> bool:
     if begin == end:
         walk.groups[k, 0], walk.groups[k, 1] = 0, p.levels[level, SIZE]
         return bool(p.levels[level, SIZE] > 0)
-    key = np.int64(0)
+    key = 0
     for link in range(begin, end):
         code = p.codes[p.links[link, OFFSET] + chosen[p.links[link, PARTNER]]]
         if code < 0:
@@ -194,7 +196,7 @@ def _group(p: Places, walk: Walk, base: int, k: int, chosen: Index) -> bool:
     return True
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _snap(p: Places, supply: Supply, walk: Walk, base: int, depth: int, k: int) -> bool:
     """Narrow the times of a level to those at which there is something; false if there is not."""
     level = base + k
@@ -216,7 +218,7 @@ def _snap(p: Places, supply: Supply, walk: Walk, base: int, depth: int, k: int) 
     return True
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _narrow(
     p: Places,
     supply: Supply,
@@ -276,7 +278,7 @@ def _narrow(
     return True
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _before(p: Places, found: IntTable, i: int, j: int, most: int) -> int:
     """Compare two matches: -1 or 1 by the events of which all count, -2 or 2 by the others that
     the policy chooses, 0 if they agree. ``found`` has the variant in its first column."""
@@ -293,7 +295,7 @@ def _before(p: Places, found: IntTable, i: int, j: int, most: int) -> int:
     return 0
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _worth(p: Places, found: IntTable, i: int, variant: int, slot: int, preferred: int) -> int:
     """What a match is compared by in a slot."""
     base = p.variants[variant, BASE]
@@ -307,7 +309,7 @@ def _worth(p: Places, found: IntTable, i: int, variant: int, slot: int, preferre
     return 0 if preferred else -1
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _settle(p: Places, found: IntTable, begin: int, end: int, most: int) -> int:
     """Keep the best of each group among the matches of one detection; where they end then."""
     count = end - begin
@@ -344,18 +346,18 @@ def _settle(p: Places, found: IntTable, begin: int, end: int, most: int) -> int:
     return at
 
 
-@numba.njit(**INNER)
-def _spend(p: Places, supply: Supply, number: int, value: bool) -> None:
-    """Mark an event as used up, or take that back."""
-    supply.spent[number] = value
+@compiled(inner=True)
+def _spend(p: Places, supply: Supply, number: int) -> None:
+    """Mark an event as used up."""
+    supply.spent[number] = True
     for level in range(len(p.levels) - 1):
         if p.levels[level, SKIPS]:
             place = supply.places[level, number]
             if place >= 0:
-                set_alive(supply.alive, supply.trees[level], supply.widths[level], place, not value)
+                take_away(supply.alive, supply.trees[level], supply.widths[level], place)
 
 
-@numba.njit(**COMPILED)
+@compiled()
 def seek(
     p: Places,
     supply: Supply,
@@ -366,24 +368,23 @@ def seek(
     queue: Index,
     independent: bool,
     ahead: int,
+    window: int,
     most: int,
 ) -> tuple[IntTable, Index, int]:
     """The matches of some detections, and which detections could not be judged yet.
 
     A detection is a run of entries, from ``detections[d]`` on: a variant and the row of its
     terminator. ``queue`` are the detections to judge. Where events are used up they depend on one
-    another: from the first that needs a verdict on, all is a guess, made to learn which further
-    verdicts may be needed, and is taken back. ``ahead`` is how many candidates are asked about at
-    once. A match is its variant, its detection, and a row per level.
+    another: behind the first that needs a verdict, ``window`` more are only looked at, to learn
+    which verdicts they may need. ``ahead`` is how many candidates are asked about at once. A match
+    is its variant, its detection, and a row per level. The last number is that of the detections
+    that are done, where they are not independent.
     """
     deepest = p.involved.shape[1]
     found = np.empty((1024, deepest + 2), dtype=np.int64)
     pending = np.empty(len(queue), dtype=np.int64)
     count = waiting = 0
-    guessed = -1
-    certain = 0
-    undo = np.empty(64, dtype=np.int64)
-    undone = 0
+    stuck = -1
     walk = Walk(
         np.empty((deepest + 1, deepest), dtype=np.int64),
         np.empty((deepest + 1, deepest), dtype=np.int64),
@@ -399,14 +400,14 @@ def seek(
         begin = count
         unknown = False
         entries = 0
-        full = verdicts.count[1] >= limit
+        full = verdicts.counts[1] >= limit
         if full:
             if independent:
                 pending[waiting] = detection
                 waiting += 1
                 continue
-            if guessed < 0:
-                guessed, certain = turn, count
+            break
+        if stuck >= 0 and turn - stuck > window:
             break
         sharp = True
         for entry in range(detections[detection], detections[detection + 1]):
@@ -440,7 +441,7 @@ def seek(
                     done = success[depth]
                     depth -= 1
                     chooses = depth > 0 and p.levels[base + depth, MODE] != EACH
-                    if unknown and independent and chooses:
+                    if unknown and chooses:
                         break
                     if depth > 0 and done:
                         success[depth] = True
@@ -465,14 +466,14 @@ def seek(
                     if state != TRUE:
                         unknown = True
                         if state == 0:
-                            if verdicts.count[1] >= limit:
+                            if verdicts.counts[1] >= limit:
                                 break
                             _request(p, verdicts, level, chosen[:size], place)
                         if mode != EACH:
                             for k in range(depth):
                                 trial[k] = chosen[k]
                             asked, other = 1, row
-                            while asked < ahead and verdicts.count[1] < limit:
+                            while asked < ahead and verdicts.counts[1] < limit:
                                 other = _beside(p, supply, level, mode, other)
                                 if other < first or other > last:
                                     break
@@ -483,10 +484,9 @@ def seek(
                                 if verdicts.states[place] == 0:
                                     _request(p, verdicts, level, trial[:size], place)
                                 asked += 1
-                        if independent:
-                            if mode != EACH:
-                                break
-                            continue
+                        if mode != EACH:
+                            break
+                        continue
                 if depth == size - 1:
                     if count == len(found):
                         found = _grown(found)
@@ -500,17 +500,18 @@ def seek(
                 elif _narrow(p, supply, walk, bounds, base, size, depth + 1, chosen):
                     depth += 1
                     success[depth] = False
-            if depth > 0 and unknown and independent:
+            if depth > 0 and unknown:
                 break
         if unknown:
+            count = begin
             if independent:
-                count = begin
                 pending[waiting] = detection
                 waiting += 1
-                continue
-            if guessed < 0:
-                guessed, certain = turn, begin
-        if independent:
+            elif stuck < 0:
+                stuck = turn
+        if stuck >= 0:
+            count = begin
+        if independent or stuck >= 0:
             continue
         if count - begin > 1 and (entries > 1 or not sharp):
             count = _settle(p, found, begin, count, most)
@@ -524,23 +525,12 @@ def seek(
                     continue
                 number = p.numbers[p.levels[base + k, BEGIN] + found[i, k + 2]]
                 if not supply.spent[number]:
-                    _spend(p, supply, number, True)
-                    if guessed >= 0:
-                        if undone == len(undo):
-                            longer = np.empty(2 * len(undo), dtype=np.int64)
-                            for i in range(undone):
-                                longer[i] = undo[i]
-                            undo = longer
-                        undo[undone] = number
-                        undone += 1
-    if guessed >= 0:
-        for i in range(undone - 1, -1, -1):
-            _spend(p, supply, undo[i], False)
-        return found[:certain], pending[:0], guessed
-    return found[:count], pending[:waiting], len(queue)
+                    _spend(p, supply, number)
+    done = len(queue) if stuck < 0 else stuck
+    return found[:count], pending[:waiting], done
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def _grown(found: IntTable) -> IntTable:
     longer = np.empty((2 * len(found), found.shape[1]), dtype=np.int64)
     for i in range(len(found)):

@@ -100,8 +100,8 @@ class Verdicts(NamedTuple):
 
     keys: IntTable
     states: Any
-    count: Index
-    """How many places are taken."""
+    counts: Index
+    """How many places are taken, and how many verdicts are asked for."""
     requests: Index
     """Places whose verdicts are asked for."""
 

@@ -102,31 +102,38 @@ class _Search:
     def independent(self) -> Iterator[IntTable]:
         """All matches, where nothing is used up: each event that can end one is by itself."""
         variants, rows = self.entries()
-        queue = np.arange(len(rows))
         detections = np.arange(len(rows) + 1)
-        ahead = limits.AHEAD
-        while len(queue):
-            found, left, _ = self.seek(variants, rows, detections, queue, True, ahead)
-            yield found
-            ahead = min(ahead * 2, 1 << 12)
-            self.judge(progress=len(left) < len(queue))
-            queue = left
+        todo = [np.arange(len(rows))]
+        while todo:
+            queue, ahead = todo.pop(), limits.AHEAD
+            while len(queue):
+                found, queue, _ = self.seek(variants, rows, detections, queue, True, ahead, 0)
+                yield found
+                self.judge()
+                ahead = min(ahead * 2, 1 << 12)
+                if self.verdicts.counts[0] > limits.REMEMBERED and len(queue) > 1:
+                    todo.append(queue[len(queue) // 2 :])
+                    queue = queue[: len(queue) // 2]
+                    self.forget()
+            self.forget()
 
     def dependent(self) -> Iterator[IntTable]:
         """All matches, where events are used up: in order."""
         variants, rows, detections = self.in_order()
         at, count = 0, len(detections) - 1
-        ahead, window = limits.AHEAD, limits.WINDOW
-        if not self.made.places.levels[:, CONDITIONAL].any():
-            window = count
+        more, window = limits.AHEAD, limits.WINDOW
         while at < count:
-            queue = np.arange(at, min(at + window, count))
-            found, _, done = self.seek(variants, rows, detections, queue, False, ahead)
+            queue = np.arange(at, count)
+            ahead = min(more + 2 * window, 1 << 14)
+            found, _, done = self.seek(variants, rows, detections, queue, False, ahead, window)
             yield found
             at += done
-            self.judge(progress=done > 0)
-            window = max(min(window * 2, 1 << 20), 1) if 2 * done > window else max(window // 2, 16)
-            ahead = limits.AHEAD if 4 * done > window else min(ahead * 2, 1 << 12)
+            self.judge()
+            if done and self.verdicts.counts[0] > limits.REMEMBERED:
+                self.forget()
+            # A pass judges what the one before has looked at, if all that it then needs is known.
+            window = min(2 * window, 1 << 12) if 2 * done > window else max(window // 2, 4)
+            more = max(more // 2, limits.AHEAD) if done else min(more * 4, 1 << 14)
 
     def in_order(self) -> tuple[Index, Index, Index]:
         """The events that can end a match in the order in which they do, and where those begin that
@@ -157,8 +164,9 @@ class _Search:
         queue: Index,
         independent: bool,
         ahead: int,
+        window: int,
     ) -> tuple[IntTable, Index, int]:
-        return seek(  # type: ignore[no-any-return]
+        return seek(
             self.made.places,
             self.supply,
             self.verdicts,
@@ -168,13 +176,14 @@ class _Search:
             queue,
             independent,
             ahead,
+            window,
             self.most,
         )
 
-    def judge(self, progress: bool) -> None:
+    def judge(self) -> None:
         """Evaluate what was asked for, and make room for more."""
         verdicts = self.verdicts
-        asked = verdicts.requests[: verdicts.count[1]]
+        asked = verdicts.requests[: verdicts.counts[1]]
         keys = verdicts.keys[asked]
         for place in np.unique(keys[:, 0]).tolist():
             mine = keys[:, 0] == place
@@ -187,14 +196,15 @@ class _Search:
             }
             good = variant.holding(place - base, rows, len(own), self.moments)
             verdicts.states[asked[mine]] = np.where(good, TRUE, FALSE)
-        verdicts.count[1] = 0
-        if len(asked) == 0:
-            return
-        room = len(verdicts.requests)
-        if progress and verdicts.count[0] > limits.REMEMBERED:
-            self.verdicts = no_verdicts(len(verdicts.states), self.width, room)
-        elif 2 * (verdicts.count[0] + room) > len(verdicts.states):
+        verdicts.counts[1] = 0
+        if 2 * (verdicts.counts[0] + len(verdicts.requests)) > len(verdicts.states):
             self.verdicts = self.larger(verdicts)
+
+    def forget(self) -> None:
+        """Forget all verdicts."""
+        if self.verdicts.counts[0]:
+            size, room = len(self.verdicts.states), len(self.verdicts.requests)
+            self.verdicts = no_verdicts(size, self.width, room)
 
     def larger(self, verdicts: Verdicts) -> Verdicts:
         """The same table with more room."""

@@ -51,11 +51,13 @@ class Maker:
     _codes: dict[tuple[int, int], tuple[dict[int, Codes], int]] = field(default_factory=dict)
 
     def rank(self, rel: Events) -> Index:
-        """The order of a relation's rows by rank."""
+        """The rows of a relation in the order of their ranks, each event once."""
         found = self._ranks.get(id(rel))
         if found is None:
             rank = ranks(rel)
-            found = self._ranks[id(rel)] = np.argsort(rank, kind="stable")
+            found = np.argsort(rank, kind="stable")
+            repeated = np.append(False, rank[found][1:] == rank[found][:-1])[: len(found)]
+            found = self._ranks[id(rel)] = found[~repeated] if repeated.any() else found
         return found
 
     def codes(self, variant: Variant, number: int) -> tuple[dict[int, Codes], int]:
@@ -187,9 +189,9 @@ def tables(
     fences = _Fences()
     comparisons = _Comparisons()
     for place, (variant, depth) in enumerate(flat):
-        own = levels[place - depth : place - depth + len(variant.levels)]
-        fences.add(variant, depth, own)
-        comparisons.add(variant, depth, own)
+        whole = levels[place - depth : place - depth + len(variant.levels)]
+        fences.add(variant, depth, whole)
+        comparisons.add(variant, depth, whole)
     deepest = max(len(variant.levels) for variant in variants)
     asked = np.zeros((len(flat), deepest), dtype=np.bool_)
     for place, (variant, depth) in enumerate(flat):
@@ -345,7 +347,7 @@ def _skips(variant: Variant, depth: int, consumption: str) -> bool:
 
 def _matrix(variant: Variant, deepest: int) -> Index:
     """The bounds between the ends of a variant's events, by level."""
-    nodes = []
+    nodes: list[int | None] = []
     for level in variant.levels:
         use = variant.prepared.uses[level.atom]
         nodes += [None, None] if use.fact else [use.start, use.end]

@@ -2,24 +2,16 @@
 
 For the latter there is a tree over the rows. Its nodes are numbered as in a heap, node 1 on top and
 the leaves from ``width`` on, and each says whether some row below is alive. So the next one that is
-costs as many steps as the tree is high, and what was taken away can be put back.
+costs as many steps as the tree is high.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
-
 from thence.engine.arrays import Index, Mask
-from thence.engine.kernels import _COMPILED as COMPILED
-
-INNER: dict[str, Any] = {**COMPILED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For functions that only others call: what Python would need to call them is slow to compile. So
-are assignments to slices, which is why there are none."""
+from thence.engine.compiled import compiled
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def lower(values: Index, low: int, high: int, value: int) -> int:
     """The first place in ``low .. high`` with a value not below the given one."""
     while low < high:
@@ -31,7 +23,7 @@ def lower(values: Index, low: int, high: int, value: int) -> int:
     return low
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def next_alive(alive: Mask, tree: int, width: int, place: int) -> int:
     """The first leaf from ``place`` on that is alive; the width if there is none."""
     if place >= width:
@@ -54,7 +46,7 @@ def next_alive(alive: Mask, tree: int, width: int, place: int) -> int:
     return node - width
 
 
-@numba.njit(**INNER)
+@compiled(inner=True)
 def last_alive(alive: Mask, tree: int, width: int, place: int) -> int:
     """The last leaf up to ``place`` that is alive; -1 if there is none."""
     if place < 0:
@@ -77,11 +69,12 @@ def last_alive(alive: Mask, tree: int, width: int, place: int) -> int:
     return node - width
 
 
-@numba.njit(**INNER)
-def set_alive(alive: Mask, tree: int, width: int, place: int, value: bool) -> None:
+@compiled(inner=True)
+def take_away(alive: Mask, tree: int, width: int, place: int) -> None:
+    """Mark a row as used up."""
     node = place + width
-    alive[tree + node] = value
+    alive[tree + node] = False
     node >>= 1
-    while node:
-        alive[tree + node] = alive[tree + 2 * node] or alive[tree + 2 * node + 1]
+    while node and not (alive[tree + 2 * node] or alive[tree + 2 * node + 1]):
+        alive[tree + node] = False
         node >>= 1
