@@ -47,7 +47,7 @@ bench-quick: $(READY) ## the same in a few seconds, roughly
 	$(BIN)/python -m benchmarks.run --quick
 
 bench-hard: $(READY) ## programs that once were slow or ended in no memory, with their bars
-	$(BIN)/python -m benchmarks.hard
+	$(BIN)/python -m benchmarks.hard.run
 
 bench-spark: $(READY) ## Thence on Spark against Spark SQL, with its bars
 	$(BIN)/python -m benchmarks.spark.run

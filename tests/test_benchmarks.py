@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import thence
-from benchmarks import growth, hard, measure, reference, run
+from benchmarks import growth, measure, reference, run
 from benchmarks.generate import RARE, TYPES, w1
-from benchmarks.hard_rows import Row
+from benchmarks.hard import run as hard
+from benchmarks.hard.rows import Row
 from benchmarks.queries import BY_NAME, QUERIES, RATIOS, Query
 
 
@@ -91,9 +92,9 @@ def test_a_session_holds_what_its_window_needs_and_no_more(
 
 
 def test_hard_programs_compile_and_have_events_that_fit_them() -> None:
-    names = [each.name for each in hard._rows()]
+    names = [each.name for each in hard.ROWS]
     assert len(set(names)) == len(names) > 0
-    for each in hard._rows():
+    for each in hard.ROWS:
         program = thence.compile(each.program)
         events = {name: table[:1] for name, table in each.events().items()}
         assert set(events) <= {schema.name for schema in program.events}

@@ -68,8 +68,8 @@ def in_order(self: _Join, order: random.Random) -> Any:
     return match if match.length else None
 
 
-def keeping_all(prepared: Any, rels: Any, limits: Any, keep_all: bool = False) -> Any:
-    return join.joins(prepared, rels, limits, keep_all=True)
+def keeping_all(prepared: Any, rels: Any, limits: Any, keep_all: bool, most: int | None) -> Any:
+    return join.joins(prepared, rels, limits, keep_all=True, most=most)
 
 
 def split_always(self: _Join, *_: Any) -> None:

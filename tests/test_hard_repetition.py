@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thence
-from benchmarks.hard_repetition import FALL, GONE_BACK, HARD, NEXT_OF_PERSON, RUN_UNTIL, STRICT_PAIR
+from benchmarks.hard.repetition import FALL, GONE_BACK, NEXT_OF_PERSON, ROWS, RUN_UNTIL, STRICT_PAIR
+from benchmarks.hard.rows import Row
 from thence.engine.repetition import repeat
 from thence.engine.repetition.neighbours import Neighbours
 
@@ -132,9 +133,9 @@ COUNTED: dict[str, Callable[[Any], int]] = {
 }
 
 
-@pytest.mark.parametrize(("text", "make"), [each[1:] for each in HARD], ids=[n for n, *_ in HARD])
-def test_the_hard_programs_over_many_events(text: str, make: Callable[[], Any]) -> None:
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_hard_programs_over_many_events(row: Row) -> None:
     """So many that to look at every combination would take minutes, or all memory there is."""
-    events = make()
-    (found,) = compiled(text).run(events).values()
-    assert found.num_rows == COUNTED[text](events)
+    events = row.events()
+    (found,) = compiled(row.program).run(events).values()
+    assert found.num_rows == COUNTED[row.program](events)

@@ -6,11 +6,13 @@ take minutes over the larger ones, or all memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from benchmarks.hard.rows import Row
 
 Tables = Mapping[str, Any]
 SECOND = 1_000_000
@@ -87,16 +89,10 @@ def _table(seconds: Any, **columns: Any) -> Any:
     return pa.table({"time": seconds.astype(np.int64) * SECOND, **columns})
 
 
-HARD: tuple[tuple[str, str, Callable[[], Tables]], ...] = (
-    ("a strict pair, 2,000 events", STRICT_PAIR, lambda: values(2_000)),
-    ("greedy strict runs of 7 stocks, 2,700 events", FALL, lambda: minutes(2_700)),
-    (
-        "the next event of the same person, until, 40,000 events",
-        NEXT_OF_PERSON,
-        lambda: log(40_000),
-    ),
-    ("the same, 262,200 events", NEXT_OF_PERSON, lambda: log(262_200)),
-    ("greedy runs until, 100,000 events", RUN_UNTIL, lambda: runs(100_000)),
-    ("greedy strict with going back, 100,000 events", GONE_BACK, lambda: runs(100_000)),
+ROWS = (
+    Row("a strict pair, 2,000 events", STRICT_PAIR, lambda: values(2_000), bar=0.1),
+    Row("greedy strict runs of 7 stocks, 2,700 events", FALL, lambda: minutes(2_700), bar=0.1),
+    Row("until the next of a person, 262,200", NEXT_OF_PERSON, lambda: log(262_200), bar=0.3),
+    Row("greedy runs until, 100,000 events", RUN_UNTIL, lambda: runs(100_000), bar=0.3),
+    Row("greedy strict with going back, 100,000", GONE_BACK, lambda: runs(100_000), bar=0.3),
 )
-"""The name of each, the program, and what makes its events: tables by type."""

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 import thence
-from benchmarks.hard_rows import Made, Row, every
+from benchmarks.hard.rows import Made, Row, every
 
 MEGABYTE = 1_000_000
 FAR = "2030-01-01T00:00:00Z"

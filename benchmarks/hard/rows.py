@@ -1,8 +1,6 @@
 """A row of the table of hard programs: a program, its events, and what is asked of them.
 
-A file ``benchmarks/hard_*.py`` adds rows to ``python -m benchmarks.hard`` by having a tuple
-``ROWS`` of them; a plain tuple of a name, a program's text and a function that makes its events is
-one, too.
+The other files have a tuple ``ROWS`` of them each, which ``run.py`` puts together.
 """
 
 from __future__ import annotations
@@ -41,15 +39,6 @@ class Row:
     memory: int | None = None
     act: Callable[[thence.Program, Made], int] = run
     refused: type[Exception] | None = None
-
-
-def row(given: Row | tuple[Any, ...]) -> Row:
-    """A row from what a file has.
-
-    >>> row(("few", "event a(); r() <- a;", dict)).name
-    'few'
-    """
-    return given if isinstance(given, Row) else Row(*given)
 
 
 def every(count: int, step: int, first: int = 0, **columns: Any) -> Any:

@@ -3,18 +3,18 @@ combinations that it chooses from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.hard.rows import Row
+
 _BEGIN = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 _DECLARED = "".join(f"event {name}(n int);\n" for name in "abcd")
 
 Events = Mapping[str, Any]
-Hard = tuple[str, str, Callable[[], Events]]
-"""A name, a program, and the function that makes its events."""
 
 
 def mixed(names: str, count: int, seed: int = 1) -> Events:
@@ -59,19 +59,44 @@ _NEXT = (
 )
 _APART = f"{_DECLARED}m(x.n as x, y.n as y) <- not(c(_)).[x: a(_), y: b(_)] using chronicle;"
 
-HARD_POLICIES: tuple[Hard, ...] = (
-    ("a seq b, 20,000 each, recent", _pair("recent"), lambda: mixed("ab", 20_000)),
-    ("a seq b, 20,000 each, chronicle", _pair("chronicle"), lambda: mixed("ab", 20_000)),
-    ("a seq b, 20,000 each, continuous", _pair("continuous"), lambda: mixed("ab", 20_000)),
-    ("a seq b, 20,000 each, cumulative", _pair("cumulative"), lambda: mixed("ab", 20_000)),
-    (
+ROWS = (
+    Row("a seq b, 2,000 each, recent", _pair("recent"), lambda: mixed("ab", 2_000), bar=0.1),
+    Row("a seq b, 2,000 each, chronicle", _pair("chronicle"), lambda: mixed("ab", 2_000), bar=0.1),
+    Row("a seq b, 20,000 each, recent", _pair("recent"), lambda: mixed("ab", 20_000), bar=0.3),
+    Row(
+        "a seq b, 20,000 each, chronicle", _pair("chronicle"), lambda: mixed("ab", 20_000), bar=0.3
+    ),
+    Row(
+        "a seq b, 20,000 each, continuous",
+        _pair("continuous"),
+        lambda: mixed("ab", 20_000),
+        bar=0.3,
+    ),
+    Row(
+        "a seq b, 20,000 each, cumulative",
+        _pair("cumulative"),
+        lambda: mixed("ab", 20_000),
+        bar=0.3,
+    ),
+    Row(
         "a seq b, 20,000 each, rising, recent",
         _pair("recent", " where y.n > x.n"),
         lambda: mixed("ab", 20_000),
+        bar=0.3,
     ),
-    ("a seq b seq c seq d, 41,500, recent", _row("abcd", "recent"), lambda: mixed("abcd", 10_375)),
-    ("a seq b seq c, 1,000, chronicle", _row("abc", "chronicle"), lambda: mixed("abc", 333)),
-    ("a seq b, no c between, chronicle", _APART, lambda: mixed("abc", 20_000)),
-    ("next of the same person, 262,200, 69 people", _NEXT, lambda: traces(262_200, 69)),
-    ("next of the same person, 262,200, 13,087 cases", _NEXT, lambda: traces(262_200, 13_087)),
+    Row(
+        "a seq b seq c seq d, 41,500, recent",
+        _row("abcd", "recent"),
+        lambda: mixed("abcd", 10_375),
+        bar=0.3,
+    ),
+    Row(
+        "a seq b seq c, 1,000, chronicle",
+        _row("abc", "chronicle"),
+        lambda: mixed("abc", 333),
+        bar=0.1,
+    ),
+    Row("a seq b, no c between, chronicle", _APART, lambda: mixed("abc", 20_000), bar=0.3),
+    Row("next of the same person, 69 people", _NEXT, lambda: traces(262_200, 69), bar=0.3),
+    Row("next of the same person, 13,087 people", _NEXT, lambda: traces(262_200, 13_087)),
 )

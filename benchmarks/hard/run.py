@@ -1,6 +1,6 @@
-"""Hard programs against their bars: ``python -m benchmarks.hard``.
+"""Hard programs against their bars: ``python -m benchmarks.hard.run``.
 
-Each row (``hard_rows.py``) runs in a process of its own, so that one which takes too much takes
+Each row (``rows.py``) runs in a process of its own, so that one which takes too much takes
 nothing else with it, and so that its peak of memory is its own. It runs twice, the first time to
 warm up; the time is CPU time. Ends with exit code 1 if a bar is not held, an answer has the wrong
 size, or a process dies.
@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import pkgutil
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,8 @@ from benchmarks import one_thread  # noqa: F401  (before NumPy is imported)
 # isort: split
 import thence
 from benchmarks import measure
-from benchmarks.hard_rows import Row, row
+from benchmarks.hard import compiling, limits, policies, repetition, values
+from benchmarks.hard.rows import Row
 
 LONGEST = 300
 """Seconds that a row may take at most, on the wall."""
@@ -32,17 +30,25 @@ LONGEST = 300
 WARM = 5.0
 """A row that takes longer than this is not run a second time."""
 
-HERE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
+
+ROWS: tuple[Row, ...] = (
+    *limits.ROWS,
+    *policies.ROWS,
+    *repetition.ROWS,
+    *values.ROWS,
+    *compiling.ROWS,
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     if options.row is not None:
-        print(json.dumps(_measured(_rows()[options.row])))
+        print(json.dumps(_measured(ROWS[options.row])))
         return 0
     print(f"{'':<56} {'asked':>8} {'CPU s':>8} {'memory':>8}  {'':<4} results")
     report: list[dict[str, Any]] = []
-    for number, each in enumerate(_rows()):
+    for number, each in enumerate(ROWS):
         if options.only is None or any(word in each.name for word in options.only):
             found = _in_process(number)
             problems = _problems(each, found)
@@ -54,30 +60,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.hard", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hard.run", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="TEXT", help="rows whose names hold a text")
     parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
 
-def _rows() -> list[Row]:
-    """The rows of all files that have some."""
-    return [row(given) for module in _modules() for given in module.ROWS]
-
-
-def _modules() -> Iterator[Any]:
-    names = sorted(found.name for found in pkgutil.iter_modules([str(HERE)]))
-    for name in names:
-        if name.startswith("hard_") and name != "hard_rows":
-            yield import_module(f"benchmarks.{name}")
-
-
 def _in_process(number: int) -> dict[str, Any]:
     """What a row measures in a process of its own; how that ended where it measures nothing."""
-    command = [sys.executable, "-m", "benchmarks.hard", "--row", str(number)]
+    command = [sys.executable, "-m", "benchmarks.hard.run", "--row", str(number)]
     try:
         done = subprocess.run(
-            command, cwd=HERE.parent, capture_output=True, text=True, timeout=LONGEST, check=False
+            command, cwd=ROOT, capture_output=True, text=True, timeout=LONGEST, check=False
         )
     except subprocess.TimeoutExpired:
         return {"died": f"it took more than {LONGEST} s"}
