@@ -240,9 +240,10 @@ class Windows:
         """
         limit = UNBOUNDED if window.width is None else self.bounds[window.width] - 2
         if window.context is not None and window.until is not None:
-            limit = min(limit, self.match_bounds()[window.until, self.begins(window.context)] - 1)
-        if window.context is not None and hides_its_past(pattern):
-            pattern, parts = self.in_context(pattern, parts, window.context, limit)
+            since = self.match_bounds()[window.until, self.begins(window.context)]
+            limit = min(limit, since - 1)  # it begins later than the context ends
+            if hides_its_past(pattern):
+                pattern, parts = self.in_context(pattern, parts, window.context, since)
         for part in positive_parts(pattern):
             if isinstance(part, Ref) and part.label not in own_labels(pattern):
                 raise self.body.refuse(
