@@ -30,7 +30,7 @@ from thence.engine.rows import concat, distinct, take
 from thence.engine.search import holds
 from thence.engine.strides import strides
 from thence.engine.ticks import ticked
-from thence.engine.windows import without
+from thence.engine.windows import is_asked, satisfied
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
 from thence.model.events import Events
@@ -166,8 +166,9 @@ def _matches(
             match = ticked(match, horizon.before if only_judged else None, horizon.now)
             match = _judged(match, horizon, only_judged)
             for window in prepared.conjunct.windows:
-                if window.mode == "absent":
-                    match = without(match, window)
+                # A policy chooses among matches, and one that collects nothing is none.
+                if window.mode == "absent" or (policy.chooses and is_asked(window)):
+                    match = match.where(satisfied(match, window))
             if match.length and prepared.conjunct.repetitions:
                 match = with_repetitions(match, keep_all or policy.chooses)
             found += match.length

@@ -26,9 +26,16 @@ from thence.logic.conjunct import EPOCH, Column, WindowUse
 from thence.logic.expr import Call, Expr
 
 
-def without(match: Match, window: WindowUse) -> Match:
-    """The rows of a match in whose window nothing lies."""
-    return match.where(lacking(match, window))
+def is_asked(window: WindowUse) -> bool:
+    """Whether what lies in a window decides whether there is a match: nothing may lie in it, or
+    something that is collected must."""
+    return window.mode == "absent" or (window.mode == "collect" and not window.optional)
+
+
+def satisfied(match: Match, window: WindowUse) -> Mask:
+    """Which rows of a match have in their window what :func:`is_asked`."""
+    free = lacking(match, window)
+    return free if window.mode == "absent" else ~free
 
 
 def lacking(match: Match, window: WindowUse) -> Mask:

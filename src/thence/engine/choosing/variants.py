@@ -22,7 +22,7 @@ from thence.engine.lookup import narrowed
 from thence.engine.match import Match
 from thence.engine.prepared import Prepared
 from thence.engine.search import holds
-from thence.engine.windows import lacking
+from thence.engine.windows import is_asked, satisfied
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import EPOCH, Extreme, Shifted, WindowUse
 from thence.logic.expr import Expr
@@ -67,7 +67,7 @@ class Variant:
     """The matches of a conjunct that end with one of its atoms, the first of ``levels``.
 
     They end ``after`` so long a node of that atom's, or it is unknown before they are complete.
-    ``windows`` are the absences that need the whole match, ``judged`` says that the gates do not.
+    ``windows`` are those that need the whole match, ``judged`` says that the gates do not.
     """
 
     prepared: Prepared
@@ -125,7 +125,7 @@ class Variant:
             match, kept = match.where(here), kept[here]
         for window in self.windows:
             if match.length:
-                here = lacking(match, window)
+                here = satisfied(match, window)
                 match, kept = match.where(here), kept[here]
         found = np.zeros(length, dtype=np.bool_)
         found[kept] = True
@@ -289,15 +289,19 @@ def _variant(
 def _fences(
     prepared: Prepared, rels: Sequence[Events], bounds: Bounds, order: Sequence[int]
 ) -> tuple[tuple[WindowUse, ...], list[Fence]]:
-    """The absences of a conjunct: those that need a whole match, and those that are fences."""
+    """The windows of a conjunct that decide: those that need a whole match, and those that are
+    fences."""
     whole, fences = [], []
-    for window in prepared.conjunct.windows:
-        if window.mode == "absent" and len(rels[window.atom]):
+    for window in filter(is_asked, prepared.conjunct.windows):
+        found = None
+        if window.mode == "absent":
+            if not len(rels[window.atom]):
+                continue
             found = fence(prepared, rels, bounds, order, window)
-            if found is None:
-                whole.append(window)
-            else:
-                fences.append(found)
+        if found is None:
+            whole.append(window)
+        else:
+            fences.append(found)
     return tuple(whole), fences
 
 
