@@ -9,7 +9,8 @@ from typing import NamedTuple
 from lineage_oracle import history_of
 from notation import Written
 from oracle import add, components, consequences
-from oracle_patterns import Chosen, Event, Label, Pattern, walk_events
+from oracle_history import Event
+from oracle_patterns import Chosen, Label, Pattern, walk_events
 from oracle_policies import merges
 
 from thence.lang.parser import parse_program

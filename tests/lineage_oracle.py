@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from notation import Written
 from oracle import components, consequences, float_columns
-from oracle_patterns import Chosen, Event, History, Interval, Label, Pattern, walk_events
+from oracle_history import Event, History, Interval
+from oracle_patterns import Chosen, Label, Pattern, walk_events
 from oracle_values import canonical
 
 from thence.lang.parser import parse_program

@@ -13,11 +13,9 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+from oracle_history import Event, History, Interval
 from oracle_patterns import (
     Chosen,
-    Event,
-    History,
-    Interval,
     Judged,
     Repeated,
     Scope,

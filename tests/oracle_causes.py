@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from oracle import consequences
-from oracle_patterns import Chosen, Event, History, walk_events
+from oracle_history import Event, History
+from oracle_patterns import Chosen, walk_events
 
 
 def caused(effect: Event, cause: Event, history: History) -> bool:

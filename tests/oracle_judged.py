@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oracle_patterns import History, Interval, Scope, asserted, found_beside
+from oracle_history import History, Interval
+from oracle_patterns import Scope, asserted, found_beside
 
 from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves, variables
 from thence.logic.ops import (

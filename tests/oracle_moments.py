@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from oracle_patterns import Interval, Scope, found_beside, interval
+from oracle_history import Interval
+from oracle_patterns import Scope, found_beside, interval
 
 from thence.logic.ops import Moments, Timer
 

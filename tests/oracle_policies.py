@@ -10,17 +10,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from oracle_patterns import (
-    ALWAYS,
-    Chosen,
-    Event,
-    Interval,
-    Judged,
-    Repeated,
-    Scope,
-    asserted,
-    bare,
-)
+from oracle_history import ALWAYS, Event, Interval
+from oracle_patterns import Chosen, Judged, Repeated, Scope, asserted, bare
 from oracle_values import order
 
 from thence.logic.ops import Label, Pattern, Ref, Timer, Where, While, Within

@@ -15,17 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oracle_patterns import (
-    Chosen,
-    Event,
-    Interval,
-    Judged,
-    Nth,
-    Repeated,
-    Scope,
-    bare,
-    walk_asserted,
-)
+from oracle_history import Event, Interval
+from oracle_patterns import Chosen, Judged, Nth, Repeated, Scope, bare, walk_asserted
 from oracle_policies import in_order
 
 from thence.logic.ops import Pattern, Seq, Until

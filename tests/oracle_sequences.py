@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from oracle_history import Interval
 from oracle_patterns import (
     Chosen,
-    Interval,
     Judged,
     Repeated,
     Scope,

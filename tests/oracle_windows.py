@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oracle_patterns import (
-    Interval,
-    Scope,
-    bare,
-    found_beside,
-    inside,
-    walk_asserted,
-)
+from oracle_history import Interval
+from oracle_patterns import Scope, bare, found_beside, inside, walk_asserted
 from oracle_values import order
 
 from thence.logic.expr import Var, variables

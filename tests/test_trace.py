@@ -13,7 +13,7 @@ from hosts import MICROSECOND, facts, tables
 from hypothesis import given, note, reject, settings
 from lineage_oracle import Entry, lineages
 from notation import Written
-from oracle_patterns import ALWAYS, Event, Interval
+from oracle_history import ALWAYS, Event, Interval
 from oracle_values import EPOCH, canonical, equal
 from strategies import Example, examples
 from test_lineage import A_B_C, PROGRAMS, scattered
