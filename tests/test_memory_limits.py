@@ -155,7 +155,7 @@ def test_a_session_that_was_refused_goes_on_as_if_nothing_had_been() -> None:
 
 
 def test_a_session_that_remembers_ever_more_ends_in_an_error() -> None:
-    program = thence.compile(f"{A_B}r(k) <- a(k) seq b(k) where k < 0;")
+    program = thence.compile(f"{A_B}r(k) <- a(k) seq b(k);")
     session = program.session(allow_unbounded=True, memory_limit="20 MB")
     session.push({"a": events(500_000)})
     rows = session.state_rows
