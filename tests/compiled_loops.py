@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -36,11 +37,18 @@ def watched() -> Iterator[set[tuple[str, str]]]:
 
         return call
 
-    known = loops()
-    for (module, name), loop in known.items():
-        setattr(importlib.import_module(module), name, noting((module, name), loop))
+    places = {id(loop): (place, loop) for place, loop in loops().items()}
+    held = [
+        (module, name, *places[id(value)])
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith("thence.engine")
+        for name, value in list(vars(module).items())
+        if id(value) in places
+    ]
+    for module, name, place, loop in held:
+        setattr(module, name, noting(place, loop))
     try:
         yield used
     finally:
-        for (module, name), loop in known.items():
-            setattr(importlib.import_module(module), name, loop)
+        for module, name, _, loop in held:
+            setattr(module, name, loop)

@@ -96,7 +96,7 @@ def test_with_enough_visitors_there_is_one_of_each_kind_of_incident() -> None:
         assert {"booklifting", "confusion", "over the limit", "checkout"} <= kinds
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_all_that_the_program_derives_is_what_the_oracle_says(seed: int) -> None:
     """Not only what is told in the end. Without the shelves, which say much and often the same."""
     events = [

@@ -96,3 +96,14 @@ def test_layers_look_through_parts_that_are_judged_by_themselves() -> None:
         f"{EVENTS} m(x) <- (a(x) seq b(_) using last) seq periodic(c(_), 5 s, b(_));"
     )
     assert str(program.hierarchy()).endswith("m(x int) from a, b, c, not b")
+
+
+def test_a_pattern_in_several_choices_is_one_event_also_in_the_text() -> None:
+    program = thence.compile(
+        "event a(k int); event b(k int); event o(k int);"
+        "chosen(k) <- any(2, (x: a(k) seq y: b(k) using first(x)), o(k), a(k));"
+    )
+    events = {"a": [{"k": 1, "time": 1}], "b": [{"k": 1, "time": 2}], "o": [{"k": 1, "time": 3}]}
+    again = thence.compile(program.text())
+    assert again.run(events)["chosen"].equals(program.run(events)["chosen"])
+    assert again.run(events)["chosen"].num_rows == 2

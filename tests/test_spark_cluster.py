@@ -24,7 +24,7 @@ import thence
 from thence.logic.policy import CONTEXTS
 
 pyspark = pytest.importorskip("pyspark")
-from cluster_query import kinds  # noqa: E402
+from cluster_query import kinds, large  # noqa: E402
 
 TESTS = Path(__file__).parent
 # No marker `spark`: that runs in processes of their own.
@@ -76,7 +76,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_the_cases_for_the_cluster_use_every_compiled_loop() -> None:
-    cases = kinds()
+    cases = [*kinds(), *large()]
     with watched() as used:
         for case in cases:
             batch(case.program, case.events, case.until)

@@ -50,6 +50,7 @@ from thence.logic.ops import (
     LogicProgram,
     Moments,
     Not,
+    Or,
     Pattern,
     Ref,
     Repeat,
@@ -147,6 +148,22 @@ def _innermost(body: Pattern) -> Pattern | None:
     return found
 
 
+def _copies(body: Pattern, pattern: Pattern) -> list[Pattern]:
+    """Patterns like one in other branches of an ``or``, such as the choices of ``any``: at most one
+    of them is in a match, so they are one event under one name."""
+    if body is pattern:
+        return []
+    for part in children(body):
+        if any(node is pattern for node in walk(part)):
+            found = _copies(part, pattern)
+            if isinstance(body, Or | AnyOne):
+                for other in children(body):
+                    alike = [node for node in walk(other) if node == pattern]
+                    found += alike if other is not part and len(alike) == 1 else []
+            return found
+    return []
+
+
 class _Split:
     """A rule on its way to two: one for a pattern inside it, and one around that."""
 
@@ -182,6 +199,7 @@ class _Split:
         """Whether it is absent or collected, so that aggregates of the head are over that."""
         self.matched = any(part is pattern for part in positive_parts(rule.body))
         """Whether it is a part of the match, and not of what is repeated or lies in a window."""
+        self.copies = {id(pattern), *(id(copy) for copy in _copies(rule.body, pattern))}
 
     def rules(self) -> tuple[Rule, list[Rule], list[Rule]]:
         """The rule around the pattern, the hidden ones, and those of their contexts."""
@@ -263,11 +281,8 @@ class _Split:
         return (own[0] if own else label), body
 
     def _is_it(self, node: object) -> bool:
-        """Whether a node is the pattern, or a copy in another choice of ``any``, which stands in
-        the same place of the text."""
-        if node is self.pattern or self.span == NOWHERE:
-            return node is self.pattern
-        return node == self.pattern and getattr(node, "span", NOWHERE) == self.span
+        """Whether a node is the pattern, or a copy of it in another branch."""
+        return id(node) in self.copies
 
     def _hidden(self, columns: Sequence[str], names: Mapping[Read, str]) -> list[Rule]:
         """The rules of the pattern itself."""
