@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from difflib import get_close_matches
-from functools import lru_cache
 from itertools import pairwise
 
 LONGEST = 200
@@ -37,9 +37,18 @@ def nearest(name: str, known: Iterable[str], also: Iterable[str] = ()) -> str | 
     return lowered[likest[0]] if likest else None
 
 
-@lru_cache(maxsize=8)
+_RECENT: deque[_Index] = deque(maxlen=4)
+"""The names that were looked up in last. To compare thousands of them, which are mostly the very
+same objects, takes less than to hash them."""
+
+
 def _prepared(known: tuple[str, ...]) -> _Index:
-    return _Index(known)
+    for index in tuple(_RECENT):
+        if len(index.known) == len(known) and index.known == known:
+            return index
+    index = _Index(known)
+    _RECENT.appendleft(index)
+    return index
 
 
 class _Index:
