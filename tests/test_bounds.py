@@ -191,9 +191,7 @@ def test_bounds_with_extremes_hold_of_every_solution(asked: list[Constraint], wh
 
 def test_bounds_of_many_points_at_once_are_those_of_each_pair() -> None:
     bounds = close([Constraint(0, 1, -1), Constraint(2, 0, 10), Constraint(4, 2, -3)])
-    nodes = (4, 0, 7, 1, 2, 0)
-    assert bounds.among(nodes).tolist() == [[bounds[i, j] for j in nodes] for i in nodes]
     for node in (0, 2, 7):
-        for others in ((1, 4), (7,), (9, 1), ()):
+        for others in ((1, 4), (7,), (9, 1), (), (1, 4) * 9, (9, 1) * 9, (9,) * 9, (7, 9) * 9):
             widths = [bounds[node, k] + bounds[k, node] for k in others]
             assert bounds.width(node, others) == min(widths, default=2 * UNBOUNDED)

@@ -176,12 +176,11 @@ def _range(
 ) -> tuple[Index | int | None, Index | int | None]:
     """The least and the greatest time that a node may have, for each row of a match."""
     high: Index | int | None = None
-    between = bounds.among((node, *bound))
-    for other in _tightest(bound, asked, between[0, 1:], between[1:, 1:]):
+    for other in _tightest(bound, asked, lambda k: bounds[node, k], lambda m, k: bounds[m, k]):
         limit = match.time(other) + bounds[node, other]
         high = limit if high is None else np.minimum(high, limit)
     low: Index | int | None = None
-    for other in _tightest(bound, asked, between[1:, 0], between[1:, 1:].T):
+    for other in _tightest(bound, asked, lambda k: bounds[k, node], lambda m, k: bounds[k, m]):
         limit = match.time(other) - bounds[other, node]
         low = limit if low is None else np.maximum(low, limit)
     if len(times):
@@ -207,23 +206,20 @@ def time_range(
 def _tightest(
     bound: Sequence[int],
     asked: set[int],
-    direct: Index,
-    between: Index,
+    direct: Callable[[int], int],
+    between: Callable[[int, int], int],
 ) -> list[int]:
     """The nodes whose bound counts: those that a constraint asks about, and of the others those
     whose bound does not follow from another's. (Bounds between nodes may rest on the very search
     at hand, so what is asked must never be left to them.) ``direct`` is the bound of each, and
-    ``between[m, k]`` is what turns that of ``m`` into one of ``k``."""
-    follows = direct[:, None] + between <= direct
-    kept = np.zeros(len(bound), bool)
-    order = []
-    for k in np.argsort(direct, kind="stable").tolist():
-        if direct[k] >= UNBOUNDED:
+    ``between(m, k)`` is what turns that of ``m`` into one of ``k``."""
+    kept: list[int] = []
+    for k in sorted(bound, key=direct):
+        if direct(k) >= UNBOUNDED:
             break
-        if bound[k] in asked or not follows[kept, k].any():
-            kept[k] = True
-            order.append(bound[k])
-    return order
+        if k in asked or not any(direct(m) + between(m, k) <= direct(k) for m in kept):
+            kept.append(k)
+    return kept
 
 
 def unsettled(

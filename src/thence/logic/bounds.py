@@ -30,6 +30,10 @@ class Constraint:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+_FEW = 8
+"""So few time points are looked at one by one sooner than as a part of the matrix."""
+
+
 class Bounds:
     """The tightest bounds that a set of constraints implies. Immutable.
 
@@ -62,17 +66,12 @@ class Bounds:
             row = self._rows[place] = self._matrix[place].tolist()
         return row[other]
 
-    def among(self, nodes: Sequence[int]) -> Matrix:
-        """The bounds between some time points, each with each, in their order."""
-        places = np.array([self._places.get(node, -1) for node in nodes], np.int64)
-        found = _unconstrained(len(nodes))
-        known = np.flatnonzero(places >= 0)
-        found[np.ix_(known, known)] = self._matrix[np.ix_(places[known], places[known])]
-        return found
-
     def width(self, node: int, others: Sequence[int]) -> int:
         """How far a time may lie from one of others at most, at both sides together, for the one
         that says most; twice UNBOUNDED where none says anything."""
+        if len(others) <= _FEW:
+            widths = (self[node, other] + self[other, node] for other in others)
+            return min(widths, default=2 * UNBOUNDED)
         place = self._places.get(node)
         if place is None:
             return 0 if node in others else 2 * UNBOUNDED
