@@ -7,6 +7,7 @@ import numpy as np
 
 from thence.engine.arrays import FloatTable, Index, IntTable, Mask
 from thence.engine.compiled import compiled
+from thence.engine.kernels import compared
 
 
 @compiled("Tuple((i8[::1], i8[::1]))(i8[::1], i8[::1], i8[::1])")
@@ -33,6 +34,43 @@ def adjacent(offsets: Index, starts: Index, ends: Index) -> tuple[Index, Index]:
 _GRAPH = "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1], b1, i8, i8"
 
 
+@compiled(
+    "UniTuple(i8, 2)(i8, i8, i8, i8[::1], i8[::1], i8[::1], b1, i8, i8, i8[::1], i8[::1])",
+)
+def _spread(
+    number: int,
+    source: int,
+    limit: int,
+    offsets: Index,
+    targets: Index,
+    starts: Index,
+    ahead: bool,
+    least: int,
+    most: int,
+    seen: Index,
+    queue: Index,
+) -> tuple[int, int]:
+    """Step by step, whatever chains lead to from a source, into a queue: those after ``least`` to
+    ``most`` steps lie between the two places given back. ``seen`` notes who was met by which."""
+    seen[source] = number
+    queue[0] = source
+    first, begin, end, steps = 0, 0, 1, 0
+    while begin < end and steps < most:
+        stop = end
+        for at in range(begin, stop):
+            for place in range(offsets[queue[at]], offsets[queue[at] + 1]):
+                to = targets[place]
+                near = starts[to] <= limit if ahead else starts[to] >= limit
+                if near and seen[to] != number:
+                    seen[to] = number
+                    queue[end] = to
+                    end += 1
+        begin, steps = stop, steps + 1
+        if steps <= least:
+            first = begin
+    return (first if steps >= least else end), end
+
+
 @compiled(f"i8[::1]({_GRAPH})")
 def reached_sizes(
     sources: Index,
@@ -49,22 +87,11 @@ def reached_sizes(
     sizes = np.zeros(len(sources), dtype=np.int64)
     seen = np.full(len(starts), -1, dtype=np.int64)
     queue = np.empty(len(starts), dtype=np.int64)
-    for number in range(len(sources)):
-        seen[sources[number]] = number
-        queue[0], begin, end, steps = sources[number], 0, 1, 0
-        while begin < end and steps <= most:
-            if steps >= least:
-                sizes[number] += end - begin
-            stop = end
-            for at in range(begin, stop):
-                for place in range(offsets[queue[at]], offsets[queue[at] + 1]):
-                    to = targets[place]
-                    near = starts[to] <= limits[number] if ahead else starts[to] >= limits[number]
-                    if near and seen[to] != number:
-                        seen[to] = number
-                        queue[end] = to
-                        end += 1
-            begin, steps = stop, steps + 1
+    for i in range(len(sources)):
+        first, end = _spread(
+            i, sources[i], limits[i], offsets, targets, starts, ahead, least, most, seen, queue
+        )
+        sizes[i] = end - first
     return sizes
 
 
@@ -85,23 +112,12 @@ def reached_rows(
     filled = 0
     seen = np.full(len(starts), -1, dtype=np.int64)
     queue = np.empty(len(starts), dtype=np.int64)
-    for number in range(len(sources)):
-        seen[sources[number]] = number
-        queue[0], begin, end, steps = sources[number], 0, 1, 0
-        while begin < end and steps <= most:
-            if steps >= least:
-                found[filled : filled + end - begin] = queue[begin:end]
-                filled += end - begin
-            stop = end
-            for at in range(begin, stop):
-                for place in range(offsets[queue[at]], offsets[queue[at] + 1]):
-                    to = targets[place]
-                    near = starts[to] <= limits[number] if ahead else starts[to] >= limits[number]
-                    if near and seen[to] != number:
-                        seen[to] = number
-                        queue[end] = to
-                        end += 1
-            begin, steps = stop, steps + 1
+    for i in range(len(sources)):
+        first, end = _spread(
+            i, sources[i], limits[i], offsets, targets, starts, ahead, least, most, seen, queue
+        )
+        found[filled : filled + end - first] = queue[first:end]
+        filled += end - first
     return found
 
 
@@ -130,43 +146,6 @@ def furthest(
         if least <= steps <= most:
             found[number] = at
     return found
-
-
-@compiled("b1(i8, i8, i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])")
-def _compared(
-    after: int,
-    before: int,
-    signs: Index,
-    whole: IntTable,
-    whole_before: IntTable,
-    real: FloatTable,
-    real_before: FloatTable,
-) -> bool:
-    """Whether each number of a candidate compares with that of the one before it as asked."""
-    integers = len(whole)
-    for k in range(len(signs)):
-        if k < integers:
-            x, y = whole[k, after], whole_before[k, before]
-            less, equal, more = x < y, x == y, x > y
-        else:
-            a, b = real[k - integers, after], real_before[k - integers, before]
-            less, equal, more = a < b, a == b, a > b
-        sign = signs[k]
-        if sign == 0:
-            holds = equal
-        elif sign == 1:
-            holds = not equal
-        elif sign == 2:
-            holds = less
-        elif sign == 3:
-            holds = less or equal
-        elif sign == 4:
-            holds = more
-        else:
-            holds = more or equal
-        if not holds:
-            return False
-    return True
 
 
 @compiled(
@@ -240,7 +219,7 @@ def go_back(
                             if alive and known:
                                 alive = linked[place]
                             elif alive:
-                                alive = preceding[current] and _compared(
+                                alive = preceding[current] and compared(
                                     j, current, signs, whole, whole_before, real, real_before
                                 )
                             if alive:

@@ -79,6 +79,47 @@ def longest(offsets: Index, starts: Index, ends: Index, lows: Index, highs: Inde
     return found
 
 
+@compiled("b1(i8, b1, b1, b1)")
+def as_asked(sign: int, less: bool, equal: bool, more: bool) -> bool:
+    """Whether two numbers compare as a sign asks (0 to 5: =, !=, <, <=, >, >=)."""
+    if sign == 0:
+        return equal
+    if sign == 1:
+        return not equal
+    if sign == 2:
+        return less
+    if sign == 3:
+        return less or equal
+    if sign == 4:
+        return more
+    return more or equal
+
+
+@compiled("b1(i8, i8, i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])")
+def compared(
+    after: int,
+    before: int,
+    signs: Index,
+    whole: IntTable,
+    whole_before: IntTable,
+    real: FloatTable,
+    real_before: FloatTable,
+) -> bool:
+    """Whether each number of a candidate compares with that of the one before it as asked: first
+    the whole numbers, then the real ones."""
+    integers = len(whole)
+    for k in range(len(signs)):
+        if k < integers:
+            x, y = whole[k, after], whole_before[k, before]
+            holds = as_asked(signs[k], x < y, x == y, x > y)
+        else:
+            a, b = real[k - integers, after], real_before[k - integers, before]
+            holds = as_asked(signs[k], a < b, a == b, a > b)
+        if not holds:
+            return False
+    return True
+
+
 @compiled(
     "b1[::1](i8[::1], i8[::1], i8[::1], i8[::1], b1[::1], b1[::1], i8, b1, "
     "i8[::1], i8[:,::1], i8[:,::1], f8[:,::1], f8[:,::1])"
@@ -107,7 +148,6 @@ def walk(
     """
     never = np.iinfo(np.int64).max
     taken = np.zeros(len(starts), dtype=np.bool_)
-    integers = len(whole)
     for row in range(len(begins)):
         current = begins[row]
         if current < 0:
@@ -121,30 +161,8 @@ def walk(
             if starts[i] <= ends[current]:
                 continue
             follows = able[i] and preceding[current]
-            for k in range(len(signs)):
-                if not follows:
-                    break
-                sign = signs[k]
-                if k < integers:
-                    x, y = whole[k, i], whole_before[k, current]
-                    less, equal = x < y, x == y
-                    more = x > y
-                else:
-                    a, b = real[k - integers, i], real_before[k - integers, current]
-                    less, equal = a < b, a == b
-                    more = a > b
-                if sign == 0:
-                    follows = equal
-                elif sign == 1:
-                    follows = not equal
-                elif sign == 2:
-                    follows = less
-                elif sign == 3:
-                    follows = less or equal
-                elif sign == 4:
-                    follows = more
-                else:
-                    follows = more or equal
+            if follows:
+                follows = compared(i, current, signs, whole, whole_before, real, real_before)
             if follows:
                 taken[i] = True
                 current = i

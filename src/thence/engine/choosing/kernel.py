@@ -51,6 +51,7 @@ from thence.engine.choosing.layout import (
 )  # fmt: skip
 from thence.engine.choosing.trees import last_alive, lower, next_alive, take_away
 from thence.engine.compiled import compiled
+from thence.engine.kernels import as_asked
 from thence.logic.bounds import UNBOUNDED
 
 
@@ -151,23 +152,10 @@ def _fits(p: Places, bounds: Any, base: int, depth: int, chosen: Index, row: int
         two = p.comparisons[number, THEIRS] + chosen[p.comparisons[number, WITH]]
         if p.comparisons[number, REAL]:
             x, y = p.real_numbers[one], p.real_numbers[two]
-            less, equal, more = x < y, x == y, x > y
+            good = as_asked(p.comparisons[number, SIGN], x < y, x == y, x > y)
         else:
             i, j = p.whole_numbers[one], p.whole_numbers[two]
-            less, equal, more = i < j, i == j, i > j
-        sign = p.comparisons[number, SIGN]
-        if sign == 0:
-            good = equal
-        elif sign == 1:
-            good = not equal
-        elif sign == 2:
-            good = less
-        elif sign == 3:
-            good = less or equal
-        elif sign == 4:
-            good = more
-        else:
-            good = more or equal
+            good = as_asked(p.comparisons[number, SIGN], i < j, i == j, i > j)
         if not good:
             return False
     return True
