@@ -25,7 +25,7 @@ from notation import Written
 
 import thence
 from thence import spark as ts
-from thence.engine.state import NEVER
+from thence.engine.state.state import NEVER
 from thence.lang.parser import parse_program
 from thence.lang.text import format_program
 from thence.logic.check.typing import _labelled_atoms
@@ -122,7 +122,7 @@ def _parquet(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def renamed(text: str, prefix: str) -> LogicProgram:
     """A program whose events begin with a prefix, and whose columns end with their type."""
-    schemas = thence.compile(text)._compiled.schemas
+    schemas = thence.compile(text).plan.schemas
     program = parse_program(Source(text))
 
     def renew(event: EventSchema) -> EventSchema:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from thence.engine.evaluate import evaluate
+from thence.engine.values.evaluate import evaluate
 from thence.lang.parser import parse_program
 from thence.logic.expr import Expr, Var
 from thence.logic.functions import type_of

@@ -18,17 +18,17 @@ pytest.importorskip("pyspark")
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
-from thence.spark.frames import Input, Wanted
+from thence.spark.frames import Input, Requested
 
 EVERY = ((),)
 NONE = ()
 AB = "event a(id int); event b(word string);"
 
 
-def wanted(text: str, instants: bool = False, **alternatives: Any) -> list[Wanted]:
+def wanted(text: str, instants: bool = False, **alternatives: Any) -> list[Requested]:
     """Every attribute and every row of each declared event, unless ``alternatives`` say less."""
     return [
-        Wanted(schema, schema.names, alternatives.get(schema.name, EVERY), instants)
+        Requested(schema, schema.names, alternatives.get(schema.name, EVERY), instants)
         for schema in thence.compile(text).events
     ]
 

@@ -180,7 +180,7 @@ def counting(
     root = Scope(history, values or {}, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
         repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))
-        gates = [*scope.gates, at.end] if waits or repeated else scope.gates
+        gates = [*scope.completions, at.end] if waits or repeated else scope.completions
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
     if repeats and rule.policy.greedy:
@@ -191,7 +191,7 @@ def counting(
 
 def own_parts(pattern: Pattern) -> Iterator[Pattern]:
     """The parts of a pattern that are parts of its match: not what must be absent or is collected,
-    and not what is inside of a pattern that is judged by itself."""
+    and not what is inside of a pattern that is evaluated on its own."""
     yield pattern
     if not isinstance(pattern, Using | Repeat):
         for part in asserted(pattern):
@@ -211,7 +211,7 @@ def over_repetitions(term: Aggregate, scope: Scope) -> Any:
 
 
 def repeated_in_a_part(term: Aggregate, scope: Scope) -> bool:
-    """Whether an aggregate is over what a part that is judged by itself repeats."""
+    """Whether an aggregate is over what a part that is evaluated on its own repeats."""
     if term.arg is None:
         return bool(scope.repeated)
     return any(names_read(term.arg) & names_bound_in(repeat, scope) for repeat in scope.repeated)

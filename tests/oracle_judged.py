@@ -1,4 +1,4 @@
-"""Patterns that are judged by themselves: the oracle of ``(p using …)`` and ``periodic``.
+"""Patterns that are evaluated on their own: the oracle of ``(p using …)`` and ``periodic``.
 
 What stands around such a pattern does not matter for it. Each of its occurrences is an event, with
 the pattern's variables as its attributes.

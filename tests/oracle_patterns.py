@@ -107,7 +107,7 @@ class Repeated(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Judged(Pattern):
-    """A pattern that is judged by itself, and one occurrence of it: an event like any other.
+    """A pattern that is evaluated on its own, and one occurrence of it: an event like any other.
 
     ``variables`` and ``labels`` are what the occurrence binds for others, ``repeated`` what
     aggregates around it may be over, ``chosen`` what it is made of, and ``history`` what it was
@@ -198,8 +198,8 @@ def judged(pattern: Pattern, history: History) -> Iterator[Judged]:
 
 
 def only_adds(pattern: Pattern) -> bool:
-    """Whether a pattern occurs in a longer history wherever it does in a shorter one. What is
-    judged by itself or repeated are events; and what follows an event has a history of its own."""
+    """Whether a pattern occurs in a longer history wherever it does in a shorter one. What has
+    a rule of its own or is repeated are events; and what follows an event has its own history."""
     match pattern:
         case Using() | Repeat() | Moments("periodic"):
             return True
@@ -213,14 +213,14 @@ def only_adds(pattern: Pattern) -> bool:
 
 
 def sorted_choices(pattern: Pattern, history: History) -> list[Pattern]:
-    """What a repetition can be of; what is more than one event is judged by itself."""
+    """What a repetition can be of; what is more than one event is evaluated on its own."""
     if not isinstance(bare(pattern), Atom):
         pattern = by_itself_inside(pattern)
     return sorted(choices(pattern, history), key=lambda chosen: bare(chosen).event.at)
 
 
 def by_itself_inside(pattern: Pattern) -> Pattern:
-    """A pattern that is judged by itself, with the conditions around it left where they are."""
+    """A pattern that is evaluated on its own, with the conditions around it left where they are."""
     if isinstance(pattern, Where):
         return replace(pattern, pattern=by_itself_inside(pattern.pattern))
     return Using(pattern, UNRESTRICTED)
@@ -399,7 +399,7 @@ def walk_asserted(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def walk_events(pattern: Pattern) -> Iterator[Pattern]:
-    """The same, and what is chosen for each repetition and inside what is judged by itself."""
+    """The same, and what is chosen for each repetition and inside what is evaluated on its own."""
     for node in walk_asserted(pattern):
         yield node
         if isinstance(node, Repeated):
@@ -476,7 +476,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                     return None
                 match part:
                     case Call("not", (CausedBy(effect),)):  # no cause is known once all are
-                        scope.gates.append(scope.place(effect).end)
+                        scope.completions.append(scope.place(effect).end)
             return interval(inner, scope)
         case Repeated():
             return sequences().repetition(pattern, scope)
@@ -485,14 +485,14 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             at1, at2 = interval(inner, scope), interval(closing, scope)
             if whole is None:
                 return None
-            scope.gates.append(at2.start)
+            scope.completions.append(at2.start)
             alike = found_beside(another, sequences().alone(scope, another))
             return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):
             at = interval(inner, scope)
             return at if at is not None and at.end - made_since(inner, at, scope) <= limit else None
         case At(time):
-            scope.gates.append(time)
+            scope.completions.append(time)
             return Interval(time, time)
         case Timer(of):
             return moments().timer(pattern, scope.place(of), scope)
@@ -518,7 +518,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             at1, at2 = interval(first, scope), interval(last, scope)
             if at1 is None or at2 is None or not at1.end < at2.start:
                 return None
-            scope.gates.append(at2.start)
+            scope.completions.append(at2.start)
             if any(inside(at, at1.end, at2.start) for _, _, at in found_beside(absent, scope)):
                 return None
             return span([at1, at2])
@@ -531,7 +531,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                 return None
             first = at.end + -at.end % ticks.period  # the first whole multiple from there on
             time = first + number * ticks.period
-            scope.gates.append(time)
+            scope.completions.append(time)
             return Interval(time, time) if time <= at.end + ticks.reach else None
         case Moments():
             time = moments().moment(pattern, scope)

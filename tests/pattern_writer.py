@@ -285,7 +285,7 @@ class PatternWriter:
         return event.joined(text)
 
     def judged(self, depth: int) -> Piece:
-        """A pattern that is judged by itself: a clock, or a choice. What it binds can be read; its
+        """A pattern with a rule of its own: a clock, or a choice. What it binds can be read; its
         labels are its own."""
         if self.chance(15):
             inner = self.pattern(depth)

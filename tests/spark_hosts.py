@@ -20,24 +20,24 @@ from hosts import facts_of, table
 from notation import Written
 
 import thence
-from thence.engine.rows import LINEAGE, concat, select
-from thence.engine.state import NEVER
+from thence.engine.arrays.rows import LINEAGE, concat, select
+from thence.engine.state.state import NEVER
 from thence.model.events import Events
+from thence.plan.partition.parts import cut, needed_stages
+from thence.plan.partition.slices import span
 from thence.results import as_table
 from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
 from thence.spark.chain import Chain, Hop, make_chain
 from thence.spark.evaluate import Evaluate
 from thence.spark.facts import given_tables, shipped
-from thence.spark.frames import Wanted, _shape
+from thence.spark.frames import Requested, _shape
 from thence.spark.layout import Layout
 from thence.spark.pack import Pack
-from thence.spark.parts import cut, needed_stages
 from thence.spark.placing import partition_of
 from thence.spark.processor import ShardWork
+from thence.spark.pushdown import requested
 from thence.spark.route import ticks
-from thence.spark.slices import span
 from thence.spark.stream import stream_chain, stream_needs
-from thence.spark.wanted import wanted
 
 Emit = tuple[str, ...]
 MILLISECOND = 1000
@@ -53,7 +53,7 @@ class Rows:
     schemas: Mapping[str, Any]
 
     @staticmethod
-    def of(wants: Sequence[Wanted], points: bool) -> Rows:
+    def of(wants: Sequence[Requested], points: bool) -> Rows:
         shape = _shape([SimpleNamespace(start=None if points else "start")], wants)  # type: ignore[list-item]
         read = frozenset(each.schema.name for each in wants if each.alternatives)
         return Rows(
@@ -108,7 +108,7 @@ def batch_results(
     Events lie in several input partitions, and time slices are of any width that is not too
     narrow: how wide is a matter of speed only.
     """
-    compiled = program._compiled
+    compiled = program.plan
     names = emit or program._emitted(None)
     part = compiled.part(needed_stages(compiled, names), names)
     tables = given_tables(program, part, facts_of(program.tables, events), lineage)
@@ -120,7 +120,7 @@ def batch_results(
     chain = make_chain(pieces, compiled.schemas, names, count, lineage, until)
     chain = replace(chain, hops=tuple(_sliced_anyhow(hop, chance) for hop in chain.hops))
     points = len(instants) == len(program.events)
-    rows = Rows.of(wanted(compiled, part, lineage), points)
+    rows = Rows.of(requested(compiled, part, lineage), points)
 
     context = _context(chain, events)
     blocks: list[pa.RecordBatch] = []
@@ -278,11 +278,11 @@ class Stream:
     latest: int = field(default=NEVER, init=False)
 
     def __post_init__(self) -> None:
-        compiled = self.program._compiled
+        compiled = self.program.plan
         self.names = self.emit or self.program._emitted(None)
         part = compiled.part(needed_stages(compiled, self.names), self.names)
         needs = stream_needs(compiled, self.allow_unbounded)
-        wants = wanted(compiled, part, self.lineage or self.late, needs.instants)
+        wants = requested(compiled, part, self.lineage or self.late, needs.instants)
         self.rows = Rows.of(wants, all(each.instants for each in wants))
         self.partitions = self.chance.choice([1, 2, 3])
         shards = self.shards or self.chance.choice([1, 2, 3, 5])

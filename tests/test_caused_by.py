@@ -74,8 +74,8 @@ def refusal(text: str) -> str:
         ),
         (
             "r() <- (p: m(_) seq c(_) using last), y: a(_), caused_by(p, y);",
-            "'p' is a part of a pattern that is judged by itself, so outside of it there are only "
-            "its attributes and times",
+            "'p' is a part of a pattern that is evaluated on its own, so outside of it there are "
+            "only its attributes and times",
         ),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_stream_needs_to_know_how_far_back_a_cause_lies() -> None:
     m(x) <- (a(x) seq b(_)) within 5 s;
     r(x) <- (p: m(x) and y: a(_)) within 10 s where caused_by(p, y);
     """
-    assert not thence.compile(bounded)._compiled.needs.unbounded
+    assert not thence.compile(bounded).plan.needs.unbounded
     with pytest.raises(thence.StateError):
         thence.compile(bounded.replace("within 10 s ", "")).session()
 

@@ -20,7 +20,7 @@ import pytest
 from command_line import EMBEDDED, Command
 
 import thence as package
-from thence.engine.rows import texts_fit
+from thence.engine.arrays.rows import texts_fit
 
 PROGRAM = "event e(s string, n int); event z();\nr(s, n) <- e(s, n);"
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thence
-from thence.engine import join
-from thence.engine.limits import Budget
+from thence.engine.join import join
+from thence.engine.limits.growth import Budget
 
 RULES = (
     "r() <- a(_, _) and b(_, _) and c(_, _);",
@@ -83,7 +83,7 @@ def test_split_joins_find_the_same(rule: str, events: list[tuple[Any, ...]]) -> 
 
 def test_which_rules_are_split() -> None:
     def ways(rule: str) -> int:
-        (prepared,) = thence.compile(HEAD + rule)._compiled.prepared
+        (prepared,) = thence.compile(HEAD + rule).plan.prepared
         return len(prepared.by_ends)
 
     assert ways("r() <- a(_, _) and b(_, _) and c(_, _);") == 9

@@ -7,7 +7,8 @@ import random
 import pytest
 
 import thence
-from thence.engine import ranges, search
+from thence.engine.arrays import ranges
+from thence.engine.join import search
 
 OPERATORS = ("during", "contains", "overlaps", "overlapped_by", "par", "equals", "starts",
              "finishes", "meets", "before", "after")  # fmt: skip

@@ -17,8 +17,10 @@ from notation import Written
 from strategies import Example, examples
 
 import thence
-from thence.engine import derive, join, ranges, search
-from thence.engine.join import _Join
+from thence.engine.arrays import ranges
+from thence.engine.join import join, search
+from thence.engine.join.join import _Join
+from thence.engine.run import derive
 
 KINDS = "abcd"
 DECLARED = "".join(f"event {kind}(k int, v int);\n" for kind in KINDS)

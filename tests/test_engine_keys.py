@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle_values import canonical, order
 
-from thence.engine import ranges
-from thence.engine.keys import combine, identity_codes, join_codes
-from thence.engine.order import order_codes, sort_order
-from thence.engine.ranges import TimeIndex, expand
-from thence.engine.rows import concat, distinct, row_ids, take, unique_by
+from thence.engine.arrays import ranges
+from thence.engine.arrays.codes import combine, identity_codes, join_codes
+from thence.engine.arrays.order import order_codes, sort_order
+from thence.engine.arrays.ranges import TimeIndex, expand
+from thence.engine.arrays.rows import concat, distinct, row_ids, take, unique_by
 from thence.model.events import Events
 
 NAN = float("nan")

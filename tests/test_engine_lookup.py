@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import thence
-from thence.engine.lookup import FEW, having
+from thence.engine.join.lookup import FEW, having
 from thence.model.events import Events
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thence
-from thence.engine.prepared import Prepared
+from thence.plan.prepared import Prepared
 
 EVENTS = "event a(k int, n int); event b(k int, n int); event c(k int, n int);"
 RULES = (
@@ -74,7 +74,7 @@ def test_the_nearest_are_what_trying_all_gives(
 
 
 def nearest_of(body: str) -> set[tuple[str, str]]:
-    prepared = [p for p in compiled(program(body))._compiled.prepared if p.conjunct.event == "r"]
+    prepared = [p for p in compiled(program(body)).plan.prepared if p.conjunct.event == "r"]
     uses = [use.label for use in prepared[0].uses]
     return {(uses[n.atom] or "", n.side) for n in prepared[0].nearest}
 

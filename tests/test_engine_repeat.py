@@ -32,7 +32,7 @@ def found_by_both(rule: str) -> set[object]:
 def test_ticks_after_repetitions_that_are_found_in_several_rounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("thence.engine.ranges.CHUNK", 2)
+    monkeypatch.setattr("thence.engine.arrays.ranges.CHUNK", 2)
     assert len(found_by_both("m(list(x.v)) <- ticks(x: b(_, _){2}, 1 s, 2 s);")) > 2
 
 

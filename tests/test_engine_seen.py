@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thence
-from thence.engine import seen
-from thence.engine.rows import concat, distinct
+from thence.engine.arrays.rows import concat, distinct
+from thence.engine.state import seen
 from thence.model.events import Events
 
 NAN = float("nan")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thence
-from thence.engine.program import Stage
+from thence.plan.tree import Stage
 
 PROGRAM = """
 event a(k int, n int);
@@ -102,7 +102,7 @@ def test_a_session_that_is_cut_anywhere_gives_each_tick_once(
 )
 def test_which_rules_go_by_the_same_stride(rule: str, strides: bool) -> None:
     program = thence.compile(f"event a(k int, n int); event c(k int, n int); {rule}")
-    stages = program._compiled.stages
+    stages = program.plan.stages
     found = [stage.strides(number) for stage in stages for number in range(len(stage.rules))]
     assert any(found) == strides
 

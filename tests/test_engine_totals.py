@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thence
-from thence.engine import collect, latest, ranges, rolling, sliding
+from thence.engine.aggregates import rolling
+from thence.engine.arrays import ranges
+from thence.engine.output import collect, latest, sliding
 
 PROGRAM = """
 event a(k int); event s(k int, v int);

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from expressions import value, values
 
-from thence.engine.evaluate import evaluate
-from thence.engine.functions import KERNELS
+from thence.engine.values.evaluate import evaluate
+from thence.engine.values.functions import KERNELS
 from thence.logic.expr import Call, Const, Expr, Var
 from thence.logic.functions import FUNCTIONS
 from thence.model.errors import EvaluationError

@@ -11,7 +11,7 @@ from expressions import parsed, values
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thence.engine.evaluate import evaluate
+from thence.engine.values.evaluate import evaluate
 from thence.logic.expr import Call, Const, Expr, Var
 from thence.logic.functions import type_of
 from thence.model.errors import EvaluationError

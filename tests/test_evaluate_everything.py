@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from thence.engine.evaluate import evaluate
+from thence.engine.values.evaluate import evaluate
 from thence.logic.expr import Call, Const, Expr, Var
 from thence.logic.functions import FUNCTIONS, TypeProblem, type_of
 from thence.model.errors import EvaluationError

@@ -76,10 +76,10 @@ def test_batch_on_the_paths_for_large_inputs(example: Example, few: int) -> None
     """With its thresholds made tiny, the engine treats a few events like millions."""
     accepted(example)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("thence.engine.ranges.CHUNK", 2)
-        patch.setattr("thence.engine.ranges.CACHED", 2)
-        patch.setattr("thence.engine.join.CACHED", 2)
-        patch.setattr("thence.engine.search.FEW", few)
+        patch.setattr("thence.engine.arrays.ranges.CHUNK", 2)
+        patch.setattr("thence.engine.arrays.ranges.CACHED", 2)
+        patch.setattr("thence.engine.join.join.CACHED", 2)
+        patch.setattr("thence.engine.join.search.FEW", few)
         searching_for_policies(patch, few % 7)
         found = batch(*example[:3])
     assert found == oracle(*example[:3])
@@ -97,7 +97,7 @@ def test_micro_batches_in_which_policies_search(example: Example, seed: int) -> 
 def searching_for_policies(patch: pytest.MonkeyPatch, seed: int) -> None:
     """Let policies search among few events, a few candidates at a time."""
     for name, value in (("FEW", 0), ("REQUESTS", 1 + seed % 3), ("REMEMBERED", 2), ("AHEAD", 1)):
-        patch.setattr(f"thence.engine.choosing.search.{name}", value)
+        patch.setattr(f"thence.engine.policy.search.{name}", value)
 
 
 @given(examples(), seeds)

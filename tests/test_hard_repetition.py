@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import thence
 from benchmarks.hard.repetition import FALL, GONE_BACK, NEXT_OF_PERSON, ROWS, RUN_UNTIL, STRICT_PAIR
 from benchmarks.hard.rows import Row
+from thence.engine.join.neighbours import Neighbours
 from thence.engine.repetition import repeat
-from thence.engine.repetition.neighbours import Neighbours
 
 EVENTS = "event a(k int, v int); event b(k int, v int); event c(k int, v int);"
 RULES = (

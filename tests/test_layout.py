@@ -29,9 +29,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "logic": {"model"},
     "lang": {"model", "logic"},
     "plan": {"model", "logic"},
-    "engine": {"model", "logic"},
-    "knowledge": {"model", "logic", "engine"},
-    "prob": {"model", "logic", "engine"},
+    "engine": {"model", "logic", "plan"},
+    "knowledge": {"model", "logic", "plan", "engine"},
+    "prob": {"model", "logic", "plan", "engine"},
     TOP: CORE,
     "spark": CORE,
     "studio": CORE | {"spark", "viz"},
@@ -40,11 +40,29 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": CORE | {"spark", "studio", "viz", "demo"},
 }
 
+# The folders of a package, from the ground up: each may import those before it, and itself.
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "engine": (
+        "arrays",
+        "values",
+        "aggregates",
+        "limits",
+        "join",
+        "window",
+        "repetition",
+        "policy",
+        "output",
+        "state",
+        "run",
+        "provenance",
+    ),
+}
+
 
 def part_of(module: str) -> str:
     """The part of Thence that a dotted module name belongs to.
 
-    >>> part_of("thence.engine.join"), part_of("thence.program"), part_of("thence")
+    >>> part_of("thence.engine.join.join"), part_of("thence.program"), part_of("thence")
     ('engine', 'top', 'top')
 
     ``python -m thence`` is the command line:
@@ -107,6 +125,31 @@ def test_imports_go_one_way(path: Path) -> None:
         and part_of(name) not in MAY_IMPORT[own]
     ]
     assert not wrong
+
+
+def folder_of(module: str, folders: tuple[str, ...]) -> int | None:
+    """The place of a module's folder among those of its package."""
+    name = ".".join(module.split(".")[2:3])
+    return folders.index(name) if name in folders else None
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_folders_of_a_package_import_one_way(package: str) -> None:
+    folders = FOLDERS[package]
+    wrong = []
+    for path in sorted((PACKAGE / package).rglob("*.py")):
+        own = folder_of(module_name(path), folders)
+        for line, name in imports(path):
+            other = folder_of(name, folders) if part_of(name) == package else None
+            if own is not None and other is not None and other > own:
+                wrong.append(f"{path.name}, line {line}: {folders[own]} may not import {name}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("package", FOLDERS)
+def test_every_folder_of_a_package_has_its_place(package: str) -> None:
+    found = {path.parent.name for path in (PACKAGE / package).glob("*/__init__.py")}
+    assert found == set(FOLDERS[package])
 
 
 def test_every_package_stands_in_the_import_table() -> None:

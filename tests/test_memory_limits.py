@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import thence
-from thence.engine import limits as engine_limits
-from thence.engine.memory import available, resident
+from thence.engine.limits import growth as engine_limits
+from thence.engine.limits.memory import available, resident
 
 A_B = "event a(k int); event b(k int);\n"
 FAR = "2030-01-01T00:00:00Z"
@@ -130,7 +130,7 @@ def test_memory_that_is_not_there_is_the_same_error(monkeypatch: pytest.MonkeyPa
     def no_memory(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("thence.engine.derive.joins", no_memory)
+    monkeypatch.setattr("thence.engine.run.derive.joins", no_memory)
     error = refused("r(k) <- a(k) seq b(k);", both(2))
     assert "the rule 'r' ran out of memory" in str(error)
     assert error.rule == "r"

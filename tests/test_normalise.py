@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import thence
-from thence.engine.prepared import Prepared
 from thence.logic.alternatives import TooManyAlternatives, alternatives
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import EPOCH, Conjunct, name_of_node, partition_key, retentions
 from thence.logic.ops import And, Atom, Not, Or, Pattern, Seq
+from thence.plan.prepared import Prepared
 
 TYPES = "event a(k int, v int); event b(k int, v int); event c(k int, v int);\n"
 SECOND = 1_000_000
@@ -17,7 +17,7 @@ SECOND = 1_000_000
 
 def prepared(rule: str) -> list[Prepared]:
     """The joins of a program with one rule, inner ones first."""
-    return list(thence.compile(f"{TYPES}{rule}")._compiled.prepared)
+    return list(thence.compile(f"{TYPES}{rule}").plan.prepared)
 
 
 def conjunct(body: str, head: str = "r()") -> Conjunct:
@@ -155,13 +155,13 @@ def test_where_a_body_occurs(body: str, start: str, end: str) -> None:
 )
 def test_what_a_body_waits_for(body: str, gates: list[str]) -> None:
     found = conjunct(body)
-    assert [name_of_node(found, gate) for gate in found.gates] == gates
+    assert [name_of_node(found, gate) for gate in found.completions] == gates
 
 
 def test_a_group_waits_for_its_own_end() -> None:
     rule = "r(count()) <- x: a(), y: b(), w: extend_backward(x, 5 s), while w: collect c();"
     found = prepared(rule)[-1].conjunct
-    assert found.end in found.gates
+    assert found.end in found.completions
 
 
 # --- how long events are kept ---------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_declared_lengths_bound_what_is_kept() -> None:
         "event a(); event b() within 10 s; r() <- x: a(), y: b(), y.start <= x.end + 5 s, "
         "x before y;"
     )
-    needs = program._compiled.certain_needs
+    needs = program.plan.certain_needs
     assert not needs.unbounded
     assert needs.retention["a"].micros == 15 * SECOND
 
@@ -208,7 +208,7 @@ def test_derived_events_are_as_long_as_their_rules_allow() -> None:
         f"{TYPES} q() <- (a() seq b()) within 5 s; q() <- (a() seq c()) within 7 s;"
         "r() <- (q() seq b()) within 20 s; s() <- q() and r();"
     )
-    lengths = program._compiled.needs.lengths
+    lengths = program.plan.needs.lengths
     assert lengths["q"] == 7 * SECOND
     assert lengths["r"] == 20 * SECOND
     assert "s" not in lengths
@@ -218,7 +218,7 @@ def test_an_event_is_kept_for_the_rule_that_needs_it_longest() -> None:
     program = thence.compile(
         f"{TYPES} q() <- (a() seq b()) within 5 s; r() <- (a() seq c()) within 1 h; s() <- a();"
     )
-    assert program._compiled.needs.retention["a"].micros == 3600 * SECOND
+    assert program.plan.needs.retention["a"].micros == 3600 * SECOND
 
 
 # --- partition keys -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Patterns that are judged by themselves: ``(p using …)`` and ``periodic``.
+"""Patterns that are evaluated on their own: ``(p using …)`` and ``periodic``.
 
 Where they occur is in ``cases/policies_inside.yaml`` and ``cases/snoop.yaml``; here is what is
 refused, and what a session remembers.
@@ -26,24 +26,24 @@ def refusal(text: str) -> str:
     [
         (
             "m() <- (a(x) seq b(y) where y > z using last) seq c(z);",
-            "'z' is bound outside of this pattern, which is judged by itself",
+            "'z' is bound outside of this pattern, which is evaluated on its own",
         ),
         (
             "m() <- (not(c(z)).[a(_), b(_)] using last) seq c(z);",
-            "'z' is bound outside of this pattern, which is judged by itself",
+            "'z' is bound outside of this pattern, which is evaluated on its own",
         ),
         (
             "m() <- o: c(_), (a(x) seq b(_) where x > o.n using last);",
-            "the label 'o' is bound outside of this pattern, which is judged by itself",
+            "the label 'o' is bound outside of this pattern, which is evaluated on its own",
         ),
         (
             "m() <- (x: a(_) seq b(_) using last), w: extend(x, 5 s), while w: not c(_);",
-            "'x' is a part of a pattern that is judged by itself, so outside of it there are only "
-            "its attributes and times",
+            "'x' is a part of a pattern that is evaluated on its own, so outside of it there are "
+            "only its attributes and times",
         ),
         (
             "m() <- c(k) seq periodic(a(_), 5 s, b(k));",
-            "'k' is bound outside of this pattern, which is judged by itself",
+            "'k' is bound outside of this pattern, which is evaluated on its own",
         ),
         (
             "m() <- (a(_) seq b(_) using first(z)) seq c(_);",

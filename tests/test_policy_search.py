@@ -13,7 +13,7 @@ from hosts import MICROSECOND, batch, in_a_session, oracle
 from notation import Written
 
 import thence
-from thence.engine.choosing import passes, search
+from thence.engine.policy import passes, search
 
 SECOND = 1_000_000
 DECLARED = """

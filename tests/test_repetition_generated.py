@@ -19,7 +19,7 @@ import thence
 LEGITIMATE = (
     "this can never hold",
     "there is no room for a repetition",
-    "which is judged by itself",
+    "which is evaluated on its own",
     "a repetition that may be empty needs",
     "has no value if this repetition is empty",
     "is repeated, so there may be many",
@@ -63,8 +63,8 @@ def test_batch_on_the_paths_for_large_inputs(example: Example, few: int) -> None
     """With its thresholds made tiny, the engine treats a few events like millions."""
     accept(example)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("thence.engine.ranges.CHUNK", 2)
-        patch.setattr("thence.engine.search.FEW", few)
+        patch.setattr("thence.engine.arrays.ranges.CHUNK", 2)
+        patch.setattr("thence.engine.join.search.FEW", few)
         found = batch(*example[:3])
     assert found == oracle(*example[:3])
 

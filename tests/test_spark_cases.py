@@ -26,7 +26,7 @@ pytest.importorskip("pyspark")
 from combined import CLOCK, Combined, parted, spark_batch, spark_stream
 from spark_hosts import Stream, batch_results
 
-from thence.spark.parts import cut
+from thence.plan.partition.parts import cut
 
 CASES = load_cases()
 SECOND = 1_000_000
@@ -102,7 +102,7 @@ def shape(case: Case, slices: bool) -> tuple[str, ...]:
 
     Cases of one shape keep it when they are put together, if nothing lasts in any or in all.
     """
-    compiled = compiled_program(case.program)._compiled
+    compiled = compiled_program(case.program).plan
     declared = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
     lengths = declared if lasts(case) else dict.fromkeys(compiled.inputs, 0)
     return tuple(piece.how for piece in cut(compiled, compiled.public, lengths, slices))

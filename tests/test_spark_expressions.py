@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thence
-from thence.engine.evaluate import evaluate
-from thence.engine.usable import needed_rows
+from thence.engine.values.evaluate import evaluate
 from thence.logic.conjunct import Column
 from thence.logic.expr import Call, Expr, TimeOf, conjuncts
 from thence.model.errors import EvaluationError
 from thence.model.time import EARLIEST, LATEST
 from thence.model.types import BOOL, DURATION, FLOAT, INT, STRING, TIMESTAMP, Type
+from thence.plan.pushdown import needed_rows
 
 pytest.importorskip("pyspark")
 from pyspark.sql import functions as F
@@ -76,7 +76,7 @@ def expressions(texts: list[str]) -> list[Expr | None]:
     arguments = ", ".join(ATTRIBUTES)
     lines = [f"event ev({declared});"]
     lines += [f"r{n}(i) <- x: ev({arguments}) where {text};" for n, text in enumerate(texts)]
-    stages = thence.compile("\n".join(lines))._compiled.stages
+    stages = thence.compile("\n".join(lines)).plan.stages
     found: dict[str, Expr | None] = {}
     for stage in stages:
         (ways,) = needed_rows([alt for rule in stage.rules for alt in rule]).values()

@@ -14,7 +14,7 @@ from thence.model.types import INT, TIMESTAMP
 
 pytest.importorskip("pyspark")
 
-from thence.spark.frames import Input, Wanted, read_frames
+from thence.spark.frames import Input, Requested, read_frames
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ PRICES = "event a(id int, price float); event b(id int, price float); event c(id
 def test_only_columns_that_rules_read_are_read_from_files(spark: Any, stored: str) -> None:
     a, *others = wanted(PRICES, b=NONE, c=NONE)
     events = spark.read.parquet(stored)
-    found = read_frames({"a": events}, [Wanted(a.schema, ("id",), EVERY), *others])
+    found = read_frames({"a": events}, [Requested(a.schema, ("id",), EVERY), *others])
     assert "ReadSchema: struct<id:int,time:timestamp>" in plan(found.rows)
     assert "ReadSchema: struct<time:timestamp>" in plan(found.times)
 

@@ -372,7 +372,7 @@ def test_streams_that_forget(spark: Any, found: list[Example], seed: int) -> Non
     """Programs whose state has a bound if events are instants, without leave to do without one."""
     kept = []
     for example in of_one_unit(found, SECOND):
-        if not thence.compile(example.program)._compiled.needs.unbounded:
+        if not thence.compile(example.program).plan.needs.unbounded:
             instants = tuple(event._replace(end=event.start) for event in example.events)
             kept.append(example._replace(events=instants))
     if not kept:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import thence
-from thence.spark.parts import Piece, cut
-from thence.spark.slices import Reach
+from thence.plan.partition.parts import Piece, cut
+from thence.plan.partition.slices import Reach
 
 SECOND = 1_000_000
 EVENTS = """
@@ -18,7 +18,7 @@ INSTANTS = dict.fromkeys("abcd", 0)
 
 def pieces(rules: str, *emit: str, slices: bool = True) -> tuple[Piece, ...]:
     program = thence.compile(EVENTS + rules)
-    return cut(program._compiled, emit or program._compiled.public, INSTANTS, slices)
+    return cut(program.plan, emit or program.plan.public, INSTANTS, slices)
 
 
 def the_piece(rules: str) -> Piece:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import thence
-from thence.engine.state import State
+from thence.engine.state.state import State
 from thence.model.errors import InputError, StateError
 from thence.model.events import Events
 
@@ -48,7 +48,7 @@ ALARM = PAIR + "alarm() <- (a(k, _) seq b(k, _)) within 5 s;"
 def held(text: str, shards: int = 2, lineage: bool = False) -> tuple[Mapping[str, Any], ...]:
     """What each stage of a program remembers."""
     program = thence.compile(text)
-    compiled = program._compiled
+    compiled = program.plan
     needs = stream_needs(compiled, allow_unbounded=False)
     names = tuple(compiled.schemas[rule.event].name for rule in compiled.checked.program.rules)
     return stream_chain(compiled, needs, names, shards, lineage, late=False).holds
@@ -264,7 +264,7 @@ def test_a_checkpoint_that_cannot_be_read_or_written_is_named(tmp_path: Path) ->
 def shard_state(text: str) -> tuple[Any, Any, bytes]:
     """A chain, its first hop, and the bytes of a shard's state in it."""
     program = thence.compile(text)
-    compiled = program._compiled
+    compiled = program.plan
     chain = stream_chain(compiled, stream_needs(compiled, False), ("pair",), 2, False, False)
     hop = chain.hops[0]
     times = np.array([1, 2])

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thence.model.events import Events
+from thence.plan.partition.slices import Reach, Slices, slices_for, span
 from thence.spark.blocks import decode
 from thence.spark.chain import Hop
 from thence.spark.route import LARGEST, routed
-from thence.spark.slices import Reach, Slices, slices_for, span
 
 DAY = 24 * 3600 * 1_000_000
 

@@ -14,8 +14,8 @@ import thence
 
 pytest.importorskip("pyspark")
 from thence import spark as ts
-from thence.engine.program import Part
-from thence.engine.state import State, encode
+from thence.engine.state.state import State, encode
+from thence.plan.tree import Part
 from thence.spark.facts import Facts, given_tables, shipped
 
 PROGRAM = thence.compile("""
@@ -136,7 +136,7 @@ def test_only_the_tables_that_are_looked_into_must_be_given(spark: Any) -> None:
 
 
 def part_of(*names: str) -> Part:
-    compiled = PROGRAM._compiled
+    compiled = PROGRAM.plan
     stages = tuple(stage for stage in compiled.stages if set(stage.events) & set(names))
     return compiled.part(stages, names)
 

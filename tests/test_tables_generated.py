@@ -120,7 +120,7 @@ def test_in_process(text: str, data: tuple[list[Written], list[Written]], seed: 
     expected = oracle(text, events, None)
     with pytest.MonkeyPatch.context() as patch:
         if seed % 2:  # tables are looked through as if they were large
-            patch.setattr("thence.engine.lookup.FEW", 0)
+            patch.setattr("thence.engine.join.lookup.FEW", 0)
         assert batch(text, events, None) == expected
         for save in (False, True):
             assert in_a_session(text, events, None, random.Random(seed), save) == expected

@@ -101,8 +101,8 @@ def check_absences(text: str, trees: Sequence[Cause], events: Sequence[Written])
 
 
 def has_own_rules(text: str) -> bool:
-    """Whether a query stands inside another, or a pattern is judged by itself: each is a rule."""
-    rules = thence.compile(text)._compiled.checked.program.rules
+    """Whether a query stands inside another, or a pattern has a rule of its own."""
+    rules = thence.compile(text).plan.checked.program.rules
     return any(rule.event.startswith("#") for rule in rules)
 
 

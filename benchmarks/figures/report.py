@@ -2,7 +2,7 @@
 
 The gap at a point is how many more seconds of work (CPU time, all cores together) the join takes
 than Thence for the same events: work that somebody who knows about sequences does not do. Whether
-it grows along a figure is judged over the whole figure, since two neighbours differ by less than
+it grows along a figure is finalised over the whole figure, since two neighbours differ by less than
 two runs of one may. Neither DuckDB nor Spark keeps windows of a stream: both compare all pairs of
 one attribute whatever the window, so along figure 7 their work hardly changes.
 """

@@ -41,7 +41,7 @@ HEAD = Line("work", "ours", "theirs", "ratio", "bar", None, "results")
 
 
 def judge(work: Work, figures: Figures, *, bars: bool = True) -> Line:
-    """What a work's figures say. Without ``bars``, only the answers are judged."""
+    """What a work's figures say. Without ``bars``, only the answers are finalised."""
     problems = tuple(f"{work.name}: {problem}" for problem in _problems(figures))
     ours, theirs, ratio, held = _compared(work, figures)
     if work.bar is None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from thence.engine.prepared import Prepared
-from thence.engine.program import Compiled, Stage
 from thence.lang.text import format_rule
 from thence.logic.bounds import UNBOUNDED, Constraint
 from thence.logic.conjunct import (
@@ -23,46 +21,48 @@ from thence.logic.policy import UNRESTRICTED, policy_text
 from thence.model.schema import EventSchema
 from thence.model.text import shortened
 from thence.model.time import format_duration, format_timestamp
+from thence.plan.prepared import Prepared
+from thence.plan.tree import Plan, Stage
 
 
-def explain(compiled: Compiled) -> str:
+def explain(plan: Plan) -> str:
     """Logical and physical plan of a program, its state bounds and partition keys."""
-    inputs = compiled.checked.program.events
-    lines = ["inputs", *(f"  {schema}{_kept(compiled, schema.name)}" for schema in inputs)]
-    tables = compiled.checked.program.tables
+    inputs = plan.checked.program.events
+    lines = ["inputs", *(f"  {schema}{_kept(plan, schema.name)}" for schema in inputs)]
+    tables = plan.checked.program.tables
     if tables:
-        lines += ["", "tables", *(f"  {schema}{_looked_up(compiled, schema)}" for schema in tables)]
+        lines += ["", "tables", *(f"  {schema}{_looked_up(plan, schema)}" for schema in tables)]
     rules: dict[str, list[str]] = {}
-    for rule in compiled.checked.program.rules:
+    for rule in plan.checked.program.rules:
         rules.setdefault(rule.event, []).append(format_rule(rule))
-    for number, stage in enumerate(compiled.stages, 1):
-        lines += ["", *_stage(compiled, stage, number, rules)]
-    if compiled.needs.instants:
-        names = ", ".join(sorted(compiled.needs.instants))
+    for number, stage in enumerate(plan.stages, 1):
+        lines += ["", *_stage(plan, stage, number, rules)]
+    if plan.needs.instants:
+        names = ", ".join(sorted(plan.needs.instants))
         lines += ["", f"bounded if these are instants, which a stream checks: {names}"]
-    if compiled.needs.unbounded:
+    if plan.needs.unbounded:
         lines += ["", "unbounded state (a stream refuses this unless allow_unbounded is set)"]
-        lines += [f"  {d.message}" for d in compiled.needs.unbounded]
+        lines += [f"  {d.message}" for d in plan.needs.unbounded]
     return "\n".join(lines) + "\n"
 
 
-def _kept(compiled: Compiled, event: str) -> str:
-    if event not in compiled.needs.retention:
-        return "   -- not used" if event not in compiled.public else ""
-    columns = ", ".join(sorted(compiled.columns.get(event, ()))) or "none"
-    return f"   -- {_retention(compiled.needs.retention[event].micros)}; columns read: {columns}"
+def _kept(plan: Plan, event: str) -> str:
+    if event not in plan.needs.retention:
+        return "   -- not used" if event not in plan.public else ""
+    columns = ", ".join(sorted(plan.columns.get(event, ()))) or "none"
+    return f"   -- {_retention(plan.needs.retention[event].micros)}; columns read: {columns}"
 
 
-def _looked_up(compiled: Compiled, schema: EventSchema) -> str:
-    if schema.name not in compiled.columns:
+def _looked_up(plan: Plan, schema: EventSchema) -> str:
+    if schema.name not in plan.columns:
         return "   -- not used"
-    columns = ", ".join(sorted(compiled.columns[schema.name])) or "none"
+    columns = ", ".join(sorted(plan.columns[schema.name])) or "none"
     return f"   -- true at all times, in every place; columns read: {columns}"
 
 
-def _uses(compiled: Compiled, conjunct: Conjunct) -> list[str]:
+def _uses(plan: Plan, conjunct: Conjunct) -> list[str]:
     """What each atom of a join is kept for; a row of a table is no state."""
-    kept = retentions(conjunct, compiled.needs.lengths)
+    kept = retentions(conjunct, plan.needs.lengths)
     return [
         "table" if use.fact else _retention(each.micros)
         for use, each in zip(conjunct.atoms, kept, strict=True)
@@ -78,28 +78,26 @@ def _retention(micros: int) -> str:
     return f"kept for {format_duration(micros + 1 if (micros + 1) % 1000 == 0 else micros)}"
 
 
-def _stage(
-    compiled: Compiled, stage: Stage, number: int, rules: dict[str, list[str]]
-) -> Iterator[str]:
+def _stage(plan: Plan, stage: Stage, number: int, rules: dict[str, list[str]]) -> Iterator[str]:
     names = ", ".join(_event(name) for name in stage.events)
     yield f"stage {number}: {names}{' (recursive, to a fixpoint)' if stage.recursive else ''}"
     for name in stage.events:
-        schema = compiled.schemas[name]
+        schema = plan.schemas[name]
         attributes = ", ".join(f"{a.name} {a.type}" for a in schema.attributes)
-        yield f"  {_event(name)}({attributes}){_kept(compiled, name)}"
+        yield f"  {_event(name)}({attributes}){_kept(plan, name)}"
         yield from (f"    {shortened(text)}" for text in rules.get(name, ()))
     for rule in stage.rules:
         for alternative in rule:
-            yield from _rule(compiled, alternative)
+            yield from _rule(plan, alternative)
 
 
 def _event(name: str) -> str:
     return f"inner pattern {name}" if is_inner(name) else name
 
 
-def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
+def _rule(plan: Plan, rule: Prepared) -> Iterator[str]:
     conjunct = rule.conjunct
-    uses = _uses(compiled, conjunct)
+    uses = _uses(plan, conjunct)
     yield f"  join for {_event(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]
@@ -117,9 +115,9 @@ def _rule(compiled: Compiled, rule: Prepared) -> Iterator[str]:
         yield f"    using: {policy_text(conjunct.policy)}"
     start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
     yield f"    at:    [{start}, {end}]"
-    if conjunct.gates:
-        judged = ", ".join(name_of_node(conjunct, gate) for gate in conjunct.gates)
-        yield f"    reported when the horizon has passed {judged}"
+    if conjunct.completions:
+        times = ", ".join(name_of_node(conjunct, completion) for completion in conjunct.completions)
+        yield f"    reported when the horizon has passed {times}"
     else:
         yield "    reported at once"
     key = ", ".join(partition_key(conjunct))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from thence.engine.prepared import Prepared
-from thence.engine.program import Compiled, Stage
 from thence.logic.conjunct import is_inner
 from thence.model.schema import EventSchema
+from thence.plan.prepared import Prepared
+from thence.plan.tree import Plan, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class Hierarchy:
             yield from (f"  {member}" for member in layer)
 
 
-def hierarchy(compiled: Compiled) -> Hierarchy:
+def hierarchy(plan: Plan) -> Hierarchy:
     """The layers of a program, from its stages."""
-    given = (*compiled.inputs, *compiled.tables)
+    given = (*plan.inputs, *plan.tables)
     layer_of = dict.fromkeys(given, 1)
-    layers = [[Member(compiled.schemas[name]) for name in given]]
-    inner = {event: s for s in compiled.stages for event in s.events if is_inner(event)}
-    for stage in compiled.stages:
-        members = [_member(compiled, stage, name, inner) for name in stage.events]
+    layers = [[Member(plan.schemas[name]) for name in given]]
+    inner = {event: s for s in plan.stages for event in s.events if is_inner(event)}
+    for stage in plan.stages:
+        members = [_member(plan, stage, name, inner) for name in stage.events]
         members = [member for member in members if not is_inner(member.event)]
         below = [layer_of[n] for m in members for n in m.built_on if n not in stage.events]
         layer = 1 + max(below, default=1)
@@ -84,7 +84,7 @@ def hierarchy(compiled: Compiled) -> Hierarchy:
     return Hierarchy(tuple(tuple(layer) for layer in layers))
 
 
-def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage]) -> Member:
+def _member(plan: Plan, stage: Stage, event: str, inner: dict[str, Stage]) -> Member:
     """An event with what its rules look at; inner patterns are looked through."""
     made_of: dict[str, None] = {}
     collects: dict[str, None] = {}
@@ -104,7 +104,7 @@ def _member(compiled: Compiled, stage: Stage, event: str, inner: dict[str, Stage
                     continue
                 found = _named(conjunct.atoms[window.atom].event, inner)
                 kinds[window.mode].update(dict.fromkeys(found))
-    return Member(compiled.schemas[event], tuple(made_of), tuple(collects), tuple(absent))
+    return Member(plan.schemas[event], tuple(made_of), tuple(collects), tuple(absent))
 
 
 def _alternatives(stage: Stage, event: str) -> Iterable[Prepared]:

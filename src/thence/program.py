@@ -10,11 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from thence.engine.limits import Limits, limits
-from thence.engine.program import Compiled
-from thence.engine.rows import empty
-from thence.engine.state import NEVER, State
-from thence.engine.step import Options, step
+from thence.engine.arrays.rows import empty
+from thence.engine.limits.growth import Limits, limits
+from thence.engine.run.step import Options, step
+from thence.engine.state.state import NEVER, State
 from thence.explain import explain
 from thence.hierarchy import Hierarchy, hierarchy
 from thence.io.facts import read_tables
@@ -24,15 +23,14 @@ from thence.lang.parser import parse_program
 from thence.lang.python.program import Lowered, lower_program
 from thence.lang.readable import readable
 from thence.lang.text import format_program
-from thence.logic.caused import with_causes
 from thence.logic.check import check_program
-from thence.logic.inner import with_own_rules
 from thence.logic.ops import LogicProgram
 from thence.model.errors import BuildError, Diagnostic, InputError, LimitError, ProgramError
 from thence.model.events import Events
 from thence.model.instants import instant
 from thence.model.schema import EventSchema
 from thence.model.source import Source
+from thence.plan import make
 from thence.results import Results
 from thence.session import Session
 from thence.trace import Run
@@ -59,9 +57,7 @@ class Program:
         self.source = source
         with _without_collection_pauses():
             self._checked = check_program(parse_program(source))
-            whole = with_causes(with_own_rules(self._checked.program))
-            same = whole is self._checked.program
-            self._compiled = Compiled(self._checked if same else check_program(whole))
+            self.plan = make(self._checked)
 
     @classmethod
     def from_logic(cls, program: LogicProgram, name: str = "<program>") -> Program:
@@ -96,15 +92,13 @@ class Program:
     @property
     def derived(self) -> tuple[EventSchema, ...]:
         """The events that rules derive, with the types that were found for their columns."""
-        return tuple(self._checked.schemas[name] for name in self._compiled.public)
+        return tuple(self._checked.schemas[name] for name in self.plan.public)
 
     @cached_property
     def _warnings(self) -> tuple[Diagnostic, ...]:
         found = [*self._checked.warnings, *column_name_warnings(self._checked.program)]
-        found += self._compiled.warnings
-        return tuple(
-            sorted([*found, *self._compiled.needs.unbounded], key=lambda d: (d.line, d.column))
-        )
+        found += self.plan.warnings
+        return tuple(sorted([*found, *self.plan.needs.unbounded], key=lambda d: (d.line, d.column)))
 
     def check(self) -> list[Diagnostic]:
         """Remarks on a program that compiles: names used once, state without a bound, and so on.
@@ -115,11 +109,11 @@ class Program:
 
     def explain(self) -> str:
         """The program as the engine sees it: joins, bounds, state and partition keys."""
-        return explain(self._compiled)
+        return explain(self.plan)
 
     def hierarchy(self) -> Hierarchy:
         """The layers of the program: which events are built on which, from the input upwards."""
-        return hierarchy(self._compiled)
+        return hierarchy(self.plan)
 
     def run(
         self,
@@ -152,11 +146,11 @@ class Program:
         free. ``max_matches`` is how many matches a rule may have, partial ones counted. A rule that
         would pass one of them ends the run with a :class:`thence.LimitError` that names it.
         """
-        wanted = self._emitted(emit)
+        requested = self._emitted(emit)
         kept = lineage or trace
         bounds = limits(memory_limit, max_matches)
         with self._limited():
-            return self._run(events, until, tables, lineage, kept, wanted, progress, bounds)
+            return self._run(events, until, tables, lineage, kept, requested, progress, bounds)
 
     def _run(
         self,
@@ -165,18 +159,18 @@ class Program:
         tables: Any,
         lineage: bool,
         kept: bool,
-        wanted: tuple[str, ...],
+        requested: tuple[str, ...],
         progress: Callable[[int, int], None] | None,
         bounds: Limits,
     ) -> Results:
         found = self._read(events, kept, warn=True)
         facts = self._facts(tables)
         horizon = _horizon(until, found)
-        part = self._compiled.everything if kept else self._compiled.whole
+        part = self.plan.everything if kept else self.plan.whole
         options = Options(lineage, progress=progress, tables=facts, limits=bounds)
         _, results = step(part, State(), found, horizon, options)
         run = Run(part, self.source, {**found, **facts, **results}, horizon) if kept else None
-        return Results({name: results[name] for name in wanted}, run)
+        return Results({name: results[name] for name in requested}, run)
 
     def session(
         self,
@@ -219,13 +213,13 @@ class Program:
 
     def _emitted(self, emit: Any) -> tuple[str, ...]:
         if emit is None:
-            return self._compiled.public
+            return self.plan.public
         if not isinstance(emit, Iterable):
             raise InputError(f"emit must be the name of an event, or several names, not {emit!r}")
         names = (emit,) if isinstance(emit, str) else tuple(emit)
         for name in names:
-            if name not in self._compiled.public:
-                known = ", ".join(self._compiled.public) or "none"
+            if name not in self.plan.public:
+                known = ", ".join(self.plan.public) or "none"
                 raise InputError(f"the program derives no event '{name}'; it derives: {known}")
         return names
 
@@ -234,7 +228,7 @@ class Program:
     ) -> dict[str, Events]:
         """Events with the columns that rules read, or with all of them. Where everything ends after
         ``after``, events that no rule reads may be represented by their latest."""
-        columns = self._compiled.columns
+        columns = self.plan.columns
         schemas = {schema.name: schema for schema in self.events}
         # Events that no rule reads still tell how far time has come.
         read = {
@@ -250,7 +244,7 @@ class Program:
 
     def _facts(self, tables: Any) -> dict[str, Events]:
         """The rows of the tables; none of a table that no rule looks into."""
-        read = [name for name in self._table_schemas if name in self._compiled.columns]
+        read = [name for name in self._table_schemas if name in self.plan.columns]
         found = read_tables(tables, self._table_schemas, read)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
         return found | unread

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.lineage import readable
-from thence.engine.match import as_timestamps
-from thence.engine.rows import LINEAGE
+from thence.engine.arrays.rows import LINEAGE
+from thence.engine.join.match import as_timestamps
+from thence.engine.output.lineage import readable
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.trace import LIMIT, Run, matching, none_found, several_found

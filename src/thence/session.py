@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thence.engine.limits import Limits
-from thence.engine.needs import bounded
-from thence.engine.rows import concat, select, take
-from thence.engine.saved import check_state, shape_of
-from thence.engine.state import NEVER, State, damaged, fingerprint, restore, save
-from thence.engine.step import Options, step
+from thence.engine.arrays.rows import concat, select, take
+from thence.engine.limits.growth import Limits
+from thence.engine.run.step import Options, step
+from thence.engine.state.saved import check_state, shape_of
+from thence.engine.state.state import NEVER, State, damaged, fingerprint, restore, save
 from thence.model.errors import InputError, StateError
 from thence.model.events import Events
 from thence.model.instants import instant, length
 from thence.model.time import LONGEST, format_duration
+from thence.plan.retention import bounded
 from thence.results import Results, as_table
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class Session:
         limits: Limits,
     ) -> None:
         self._program = program
-        self._compiled = program._compiled
+        self.plan = program.plan
         self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
-        compiled = self._compiled
-        self._needs = compiled.certain_needs if allow_unbounded else bounded(compiled.needs)
+        plan = self.plan
+        self._needs = plan.certain_needs if allow_unbounded else bounded(plan.needs)
         self._options = Options(lineage, self._needs.retention, tables=tables, limits=limits)
         self._state = State()
         self._late: dict[str, Events] = {}
@@ -66,9 +66,7 @@ class Session:
     def _check(self, state: State) -> None:
         """Refuse state that this session could not have saved."""
         needs = self._needs
-        shape = shape_of(
-            self._compiled.whole, needs.retention, self._options.lineage, needs.instants
-        )
+        shape = shape_of(self.plan.whole, needs.retention, self._options.lineage, needs.instants)
         try:
             check_state(state, shape)
         except StateError as problem:
@@ -111,9 +109,7 @@ class Session:
 
     def _narrow(self, name: str, events: Events) -> Events:
         """Events with only the columns that rules read."""
-        return select(
-            events, [c for c in events.columns if c in self._compiled.columns.get(name, ())]
-        )
+        return select(events, [c for c in events.columns if c in self.plan.columns.get(name, ())])
 
     def advance(self, time: Any) -> Results:
         """Say that every event up to and including a time has been seen, with or without events."""
@@ -126,9 +122,7 @@ class Session:
             return self._step({}, self._state.latest)
 
     def _step(self, events: Mapping[str, Events], horizon: int) -> Results:
-        self._state, results = step(
-            self._compiled.whole, self._state, events, horizon, self._options
-        )
+        self._state, results = step(self.plan.whole, self._state, events, horizon, self._options)
         return Results(results)
 
     def _keep_late(self, late: Mapping[str, Events]) -> None:

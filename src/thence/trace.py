@@ -12,11 +12,10 @@ import pyarrow as pa
 
 from thence.causes import Absence, Cause, Derivation
 from thence.causes_text import value as shown
-from thence.engine.arrays import Mask
-from thence.engine.causes import Derived, Gap, History, Key, Use
-from thence.engine.keys import identity_codes
-from thence.engine.match import as_timestamps
-from thence.engine.program import Part
+from thence.engine.arrays.codes import identity_codes
+from thence.engine.arrays.types import Mask
+from thence.engine.join.match import as_timestamps
+from thence.engine.provenance.derivations import Derived, Gap, History, Key, Use
 from thence.explain import bound, expression
 from thence.io.values import to_instant, to_value
 from thence.logic.conjunct import is_inner
@@ -26,6 +25,7 @@ from thence.model.names import question
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE, Source
 from thence.model.types import Type
+from thence.plan.tree import Part
 
 LIMIT = 10
 """How many derivations of an event are shown, unless somebody asks for more or for fewer."""

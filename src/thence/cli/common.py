@@ -178,7 +178,7 @@ def duration(text: str, option: str) -> int:
 
 def memory(text: str | None) -> int | str | None:
     """The size that an option gives, in bytes; or that there is no limit."""
-    from thence.engine.limits import UNLIMITED
+    from thence.engine.limits.growth import UNLIMITED
     from thence.model.sizes import size
 
     return text if text is None or text == UNLIMITED else size(text, "--memory-limit")

@@ -48,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(args=spread(sys.argv[1:] if arguments is None else arguments), prog_name="thence")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(f"thence {version('thence')}")

@@ -112,8 +112,8 @@ def _refuse_special(path: Path) -> None:
         )
 
 
-def open_file(path: Path, wanted: Mapping[str, Collection[Type]]) -> Frame:
-    """A frame over one file, of which only the ``wanted`` columns are read.
+def open_file(path: Path, requested: Mapping[str, Collection[Type]]) -> Frame:
+    """A frame over one file, of which only the ``requested`` columns are read.
 
     The types that a column is declared with help to read JSON; the columns of time have none.
     """
@@ -122,9 +122,9 @@ def open_file(path: Path, wanted: Mapping[str, Collection[Type]]) -> Frame:
         if kind == "parquet":
             return _open_parquet(path)
         if kind == "csv":
-            return _open_csv(path, wanted)
+            return _open_csv(path, requested)
         with pa.input_stream(path) as stream:
-            return open_jsonl(f"'{path}'", stream.read(), wanted)
+            return open_jsonl(f"'{path}'", stream.read(), requested)
     except OSError as problem:
         raise InputError(f"'{path}' cannot be read: {problem.strerror or problem}") from problem
 
@@ -190,7 +190,7 @@ def _unreadable(label: str, kind: str, problem: Exception) -> InputError:
     return InputError(f"{label} is not a readable {kind} file: {str(problem).rstrip('.')}.")
 
 
-def _open_csv(path: Path, wanted: Collection[str]) -> Frame:
+def _open_csv(path: Path, requested: Collection[str]) -> Frame:
     label = f"'{path}'"
     with pa.input_stream(path) as stream:
         first = stream.read(4)
@@ -198,7 +198,7 @@ def _open_csv(path: Path, wanted: Collection[str]) -> Frame:
         return ArrowFrame(label, pa.table({}), text=True)
     refuse_other_text(label, first)
     names = _in_blocks(path, label, lambda block: _header(path, block))
-    chosen = [name for name in names if name in wanted]
+    chosen = [name for name in names if name in requested]
     for name in chosen:
         if chosen.count(name) > 1:
             raise InputError(f"{label} has {chosen.count(name)} columns named '{name}'.")

@@ -68,23 +68,23 @@ def read_events(
     (array([1000000]), [7])
     """
     names = tuple(schemas if needed is None else (name for name in schemas if name in needed))
-    wanted = {
+    requested = {
         name: tuple(a for a in schemas[name].names if columns is None or a in columns.get(name, ()))
         for name in names
     }
-    reader = _Reader(schemas, wanted, warn, frozenset(clock), after, tables or {})
+    reader = _Reader(schemas, requested, warn, frozenset(clock), after, tables or {})
     parts: dict[str, list[Events]] = {name: [] for name in names}
     for name, part in reader.read(events):
         parts[name].append(part)
-    return {name: _joined(parts[name], schemas[name], wanted[name]) for name in names}
+    return {name: _joined(parts[name], schemas[name], requested[name]) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What is declared, and which events and attributes are wanted of it."""
+    """What is declared, and which events and attributes are requested of it."""
 
     schemas: Mapping[str, EventSchema]
-    wanted: Mapping[str, tuple[str, ...]]
+    requested: Mapping[str, tuple[str, ...]]
     warn: bool
     clock: frozenset[str]
     after: int | None
@@ -97,7 +97,7 @@ class _Reader:
                     raise misplaced(name)
                 if name not in self.schemas:
                     raise self._unknown(name)
-                if name in self.wanted:
+                if name in self.requested:
                     for frame, _ in frames_of(table, f"events[{name!r}]", self._columns):
                         yield from self._read_one(frame, name)
             return
@@ -121,7 +121,7 @@ class _Reader:
     def _columns(self) -> dict[str, set[Type]]:
         """Every column that may be read, and the types it is declared with."""
         columns: dict[str, set[Type]] = {name: set() for name in _RESERVED}
-        for event in self.wanted:
+        for event in self.requested:
             for attribute in self.schemas[event].attributes:
                 columns.setdefault(attribute.name, set()).add(attribute.type)
         return columns
@@ -182,7 +182,7 @@ class _Reader:
         if column.null_count:
             row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise _no_type(frame, row)
-        found = rows_by_name(column, [name for name in self.wanted if name not in self.clock])
+        found = rows_by_name(column, [name for name in self.requested if name not in self.clock])
         return found | self._clock_rows(frame, column) if self.clock else found
 
     def _clock_rows(self, frame: Frame, column: Any) -> dict[str, Rows]:
@@ -192,10 +192,10 @@ class _Reader:
         name = None if row is None else column[row].as_py()
         if name in self.clock:
             return {name: np.array([row], np.int64)}
-        return {} if name in self.wanted else rows_by_name(column, self.clock)
+        return {} if name in self.requested else rows_by_name(column, self.clock)
 
     def _rows_in_list(self, frame: Frame, column: list[Any]) -> dict[str, Rows]:
-        rows: dict[str, list[int]] = {name: [] for name in self.wanted}
+        rows: dict[str, list[int]] = {name: [] for name in self.requested}
         for row, name in enumerate(column):
             if not isinstance(name, str):
                 raise _no_type(frame, row, name)
@@ -207,7 +207,7 @@ class _Reader:
         self, frame: Frame, event: str, rows: Rows | None = None
     ) -> Iterator[tuple[str, Events]]:
         """Some rows of a table as events of one type."""
-        if event not in self.wanted:
+        if event not in self.requested:
             return
         names = frame.names(rows)
         if frame.rows == 0 and not names:
@@ -218,7 +218,7 @@ class _Reader:
         place = Place(frame.label, event, rows)
         start, end = read_intervals(frame, place, self.schemas[event].longest)
         columns = {}
-        for name in self.wanted[event]:
+        for name in self.requested[event]:
             declared = self.schemas[event].type_of(name)
             assert declared is not None
             columns[name] = as_array(frame.column(name, rows), declared, name, place, frame.text)
@@ -259,18 +259,18 @@ def frames_of(
         )
 
 
-def _joined(parts: list[Events], schema: EventSchema, wanted: tuple[str, ...]) -> Events:
+def _joined(parts: list[Events], schema: EventSchema, requested: tuple[str, ...]) -> Events:
     if len(parts) == 1:
         return parts[0]
     types = {a.name: a.type.arrow for a in schema.attributes}
     if not parts:
         nothing = np.empty(0, np.int64)
-        return Events(nothing, nothing, {name: pa.array([], types[name]) for name in wanted})
+        return Events(nothing, nothing, {name: pa.array([], types[name]) for name in requested})
     start = np.concatenate([part.start for part in parts])
     points = all(part.start is part.end for part in parts)
     end = start if points else np.concatenate([part.end for part in parts])
     columns = {}
-    for name in wanted:
+    for name in requested:
         pieces = [part.columns[name] for part in parts]
         if sum(map(sizes.text_bytes, pieces)) > sizes.MOST_TEXT:
             raise too_much_text(name, Place("events", schema.name))

@@ -23,7 +23,7 @@ from thence.model.errors import InputError
 from thence.model.types import Type
 
 Rows = npt.NDArray[np.int64]
-Wanted = Mapping[str, Collection[Type]]
+Requested = Mapping[str, Collection[Type]]
 
 _PLAIN = ("int", "float", "bool", "string")
 _INSTANTS = ("timestamp", "duration")
@@ -32,7 +32,7 @@ _LOOK_AHEAD = 100
 _DEEP = 1000
 
 
-def open_jsonl(label: str, content: bytes, wanted: Wanted) -> Frame:
+def open_jsonl(label: str, content: bytes, requested: Requested) -> Frame:
     """A frame over the text of a file of JSON lines (or of one JSON array of records)."""
     refuse_other_text(label, content[:4])
     try:
@@ -40,8 +40,8 @@ def open_jsonl(label: str, content: bytes, wanted: Wanted) -> Frame:
     except UnicodeDecodeError as problem:
         line = content.count(b"\n", 0, problem.start) + 1
         raise InputError(f"{label}, line {line} is not text in UTF-8.") from None
-    exact = any(kind.kind in ("decimal", "list") for kinds in wanted.values() for kind in kinds)
-    table = _read_fast(text, wanted)
+    exact = any(kind.kind in ("decimal", "list") for kinds in requested.values() for kind in kinds)
+    table = _read_fast(text, requested)
     if table is None:
         return read_records(label, text, exact)
     return JsonFrame(label, table, text, exact)
@@ -130,14 +130,14 @@ def _decode(where: str, text: str, decoder: json.JSONDecoder) -> Any:
         raise InputError(f"{where} is nested too deeply to be an event.") from None
 
 
-def _read_fast(text: str, wanted: Wanted) -> pa.Table | None:
-    """The wanted columns as Arrow reads them, if it reads them as they are meant."""
+def _read_fast(text: str, requested: Requested) -> pa.Table | None:
+    """The requested columns as Arrow reads them, if it reads them as they are meant."""
     content = text.rstrip().encode()
     lines = content.count(b"\n") + 1
     # Arrow takes a bare null for a record, or falls over it: every line must begin as one.
     if content[:1] != b"{" or content.count(b"\n{") + 1 != lines or _may_be_deep(content, lines):
         return None
-    fields = _fields(text, wanted)
+    fields = _fields(text, requested)
     if fields is None:
         return None
     try:
@@ -163,11 +163,11 @@ def _may_be_deep(content: bytes, lines: int) -> bool:
     return bool(np.bincount(line_of).max() > _DEEP)
 
 
-def _fields(text: str, wanted: Wanted) -> list[Any] | None:
-    """The wanted columns with the types to read; None if they cannot be told beforehand."""
+def _fields(text: str, requested: Requested) -> list[Any] | None:
+    """The requested columns with the types to read; None if they cannot be told beforehand."""
     samples = _samples(text)
     fields = []
-    for name, types in wanted.items():
+    for name, types in requested.items():
         kinds = {declared.kind for declared in types}
         if name == "type":
             kind: Any = pa.string()

@@ -104,8 +104,10 @@ def _find_in_grid(data: npt.NDArray[np.uint8], word: bytes) -> Rows:
         column = np.ndarray(
             (len(data) // size,), f"<u{width}", buffer=data, offset=place, strides=(size,)
         )
-        wanted = _number(word, place, width)
-        rows = np.flatnonzero(column == wanted) if rows is None else rows[column[rows] == wanted]
+        requested = _number(word, place, width)
+        rows = (
+            np.flatnonzero(column == requested) if rows is None else rows[column[rows] == requested]
+        )
     assert rows is not None
     return rows
 

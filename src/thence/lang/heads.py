@@ -86,21 +86,22 @@ def column_name_warnings(program: LogicProgram) -> tuple[Diagnostic, ...]:
             continue
         seen.add(rule.event)
         for at, term in enumerate(rule.terms):
-            wanted = preferred_name(term.value)
-            if wanted is None or wanted == term.name or _has_alias(program, term):
+            preferred = preferred_name(term.value)
+            if preferred is None or preferred == term.name or _has_alias(program, term):
                 continue
             if not re.fullmatch(rf"c{at + 1}_*", term.name):
                 continue
             why = (
                 "every result has a column of that name"
-                if wanted in RESERVED_ATTRIBUTES
+                if preferred in RESERVED_ATTRIBUTES
                 else "another column has that name"
             )
             found.append(
                 diagnose(
                     program.source,
                     term.span,
-                    f"this column of '{rule.event}' is called '{term.name}', not '{wanted}': {why}",
+                    f"this column of '{rule.event}' is called '{term.name}', "
+                    f"not '{preferred}': {why}",
                     f"name it yourself: {_text(program, term)} as …",
                     "warning",
                 )

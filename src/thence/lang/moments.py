@@ -58,12 +58,12 @@ class MomentCalls:
     def _refuse_number(self, node: s.Apply, name: str, operator: Operator) -> None:
         """Say how many arguments an operator takes."""
         given, least = len(node.args), operator.least
-        wanted = "one event" if least == 1 else f"{least} arguments"
+        requested = "one event" if least == 1 else f"{least} arguments"
         if operator.duration is not None:
-            wanted = "two events and a duration"
+            requested = "two events and a duration"
         self._report.error(
             s.span_of(node),
-            f"{name} takes {'at least ' if operator.more else ''}{wanted}, and {given} "
+            f"{name} takes {'at least ' if operator.more else ''}{requested}, and {given} "
             f"{'argument is' if given == 1 else 'arguments are'} given",
             f"write {_example(name, operator)}",
         )

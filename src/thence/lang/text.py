@@ -26,7 +26,6 @@ from thence.logic.ops import (
     AnyOne,
     At,
     Atom,
-    Beside,
     HeadTerm,
     Label,
     LogicProgram,
@@ -39,6 +38,7 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
+    SemiJoin,
     Seq,
     Since,
     Ticks,
@@ -229,7 +229,7 @@ def _operand(pattern: Pattern, known: Columns) -> str:
         case Ticks(inner, period, reach):
             durations = f"{format_duration(period)}, {format_duration(reach)}"
             return f"ticks({_suffixed(inner, known)}, {durations})"
-        case Beside(inner, other):
+        case SemiJoin(inner, other):
             return f"({_body(inner, known)} beside {_operand(other, known)})"
         case Since(inner, context):
             return f"({_body(inner, known)} since {_operand(context, known)})"

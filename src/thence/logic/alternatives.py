@@ -15,13 +15,13 @@ from thence.logic.ops import (
     Allen,
     And,
     AnyOne,
-    Beside,
     Label,
     Moments,
     Not,
     Or,
     Par,
     Pattern,
+    SemiJoin,
     Seq,
     Since,
     Ticks,
@@ -86,7 +86,7 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
         case Label(_, inner) | Within(inner, _) | Where(inner, _) | Ticks(inner):
             inners = alternatives(inner)
             return _combined(pattern, [inners], lambda choice: {"pattern": choice[0]})
-        case Beside(inner, other):
+        case SemiJoin(inner, other):
             return _combined(
                 pattern,
                 [alternatives(inner), alternatives(other)],

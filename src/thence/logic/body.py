@@ -36,7 +36,6 @@ from thence.logic.ops import (
     AnyOne,
     At,
     Atom,
-    Beside,
     Label,
     Moments,
     NoFact,
@@ -46,6 +45,7 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
+    SemiJoin,
     Seq,
     Since,
     Ticks,
@@ -99,7 +99,7 @@ class Body:
         """Conditions on all repetitions of a match together."""
         self.values: dict[str, Expr] = {}
         self.windows: list[Window] = []
-        self.gates: list[int] = []
+        self.completions: list[int] = []
         self.definitions: dict[str, Label] = {}
         self.labels: dict[str, Interval] = {}
         self.label_atoms: dict[str, int] = {}
@@ -196,7 +196,7 @@ class Body:
                 return self.visit(inner)
             case At(time, span):
                 node = self.node(Shifted(EPOCH, time), span)
-                self.gates.append(node)
+                self.completions.append(node)
                 self.instants.append(node)
                 return self.point(node)
             case Timer():
@@ -209,7 +209,7 @@ class Body:
                 return (), ()
             case Moments():
                 return self.moments(pattern)
-            case Beside(inner, other):
+            case SemiJoin(inner, other):
                 interval = self.visit(inner)
                 outside, self.silent = self.silent, True
                 self.visit(other)
@@ -323,7 +323,7 @@ class Body:
         start = self.shifted(anchors[pattern.start_anchor], pattern.start_shift, span)
         end = self.shifted(anchors[pattern.end_anchor], pattern.end_shift, span)
         self.constraints.append(Constraint(start, end, 0, span))
-        self.gates.append(end)
+        self.completions.append(end)
         return (start,), (end,)
 
     def shifted(self, node: int, by: int, span: Span) -> int:
@@ -340,7 +340,7 @@ class Body:
 
         opens = self.single("latest", opening, span)
         closes = self.single("earliest", closing, span)
-        self.gates.append(closes)
+        self.completions.append(closes)
         self.windows.append(Window("absent", absent, place, (closes, opens), until=closes))
 
     def while_window(self, pattern: While) -> None:
@@ -350,7 +350,7 @@ class Body:
         def place(start: int, end: int) -> list[Constraint]:
             return [Constraint(opens, start, -1, span), Constraint(end, closes, -1, span)]
 
-        self.gates.append(closes)
+        self.completions.append(closes)
         kind: Literal["absent", "collect"] = "absent" if pattern.mode == "not" else "collect"
         self.windows.append(Window(kind, pattern.pattern, place, (closes, opens), until=closes))
 
@@ -363,7 +363,7 @@ class Body:
             after = [] if reach is None else [Constraint(closes, end, reach, span)]
             return [Constraint(end, closes, 0, span), *after]
 
-        self.gates.append(closes)
+        self.completions.append(closes)
         window_of = Window("collect", pattern.pattern, place, None, last=pattern.rows, until=closes)
         self.windows.append(window_of)
 
@@ -379,13 +379,13 @@ class Body:
         at = self.shifted(self.single("latest", last, span), shape.later, span)
         # Where it is only asked what may occur (history.py), nothing is absent.
         for absent, absence in zip(pattern.absent, shape.absences, strict=bool(pattern.absent)):
-            self.gates.append(at)
+            self.completions.append(at)
             place = _ends_within(absence, times, span)
             window = Window("absent", absent, place, None, silent=self.silent, until=at)
             self.windows.append(window)
         collected = pattern.collected
         for inner, stretch in zip(collected, shape.collections, strict=bool(collected)):
-            self.gates.append(at)
+            self.completions.append(at)
             place = _ends_within(stretch, times, span)
             self.windows.append(Window("collect", inner, place, None, optional=True, until=at))
         return self.point(at)
@@ -409,7 +409,7 @@ class Body:
         tick = self.node(Tick(end, pattern.period, len(self.nodes)), span)
         self.constraints.append(Constraint(end, tick, 0, span))
         self.constraints.append(Constraint(tick, end, pattern.reach, span))
-        self.gates.append(tick)
+        self.completions.append(tick)
         self.instants.append(tick)
         return self.point(tick)
 

@@ -191,7 +191,7 @@ class Conjunct:
     links: tuple[tuple[Column, ...], ...]
     predicates: tuple[Expr, ...]
     windows: tuple[WindowUse, ...]
-    gates: tuple[int, ...]
+    completions: tuple[int, ...]
     start: int
     end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -213,7 +213,7 @@ class Conjunct:
 
     @property
     def waits(self) -> bool:
-        """Whether matches are judged all together, once the horizon has passed their end."""
+        """Whether matches are finalised all together, once the horizon has passed their end."""
         return self.aggregates or self.policy.chooses or bool(self.repetitions)
 
     @property
@@ -307,7 +307,7 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
 
     An event that ended at ``e`` can meet a later one only while that one's end may lie above the
     horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Gates count
-    like events: a match is judged when they pass. ``lengths`` says how long events of a type
+    like events: a match is finalised when they pass. ``lengths`` says how long events of a type
     last at most. Facts are there from the beginning: nothing waits for them, nor they for anything;
     and nothing is kept for what can never hold, given how long events last.
     """
@@ -315,7 +315,9 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
     match_bounds, windows = known_bounds(conjunct, lengths)
     names = [use.label or use.event for use in conjunct.atoms]
     later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.events]
-    later += [(gate, name_of_node(conjunct, gate), -1) for gate in conjunct.gates]
+    later += [
+        (completion, name_of_node(conjunct, completion), -1) for completion in conjunct.completions
+    ]
     for index, use in enumerate(conjunct.atoms):
         bounds = windows.get(index, match_bounds)
         partners = later if bounds.satisfiable and not use.fact else []

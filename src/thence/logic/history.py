@@ -1,4 +1,4 @@
-"""The history that a pattern is judged on, where that is only what begins after something else.
+"""The history that a pattern is finalised on, where that is only what begins after something else.
 
 COMPOSE's ``relative(e, f)`` is ``f`` in the history that begins after ``e``: of all that ``f`` is
 made of, and of all that must be absent for it, only what begins later counts. For an event that is
@@ -6,7 +6,7 @@ one more bound. Where more than an event must be absent, the rule made for it (`
 to know which history it is about: it is joined with the *contexts*, the instants after which a
 history may begin, and hands out the one that it holds for.
 
-Patterns that are judged by themselves and repetitions are events of the whole history, like those
+Patterns that are evaluated on their own and repetitions are events of the whole history, like those
 that rules derive: they count if they begin later.
 """
 
@@ -25,7 +25,6 @@ from thence.logic.ops import (
     And,
     AnyOne,
     Atom,
-    Beside,
     HeadTerm,
     Label,
     Moments,
@@ -35,6 +34,7 @@ from thence.logic.ops import (
     Ref,
     Repeat,
     Rule,
+    SemiJoin,
     Seq,
     Ticks,
     Timer,
@@ -85,7 +85,7 @@ def is_row(pattern: Pattern) -> bool:
 
 
 def is_own_rule(pattern: Pattern) -> bool:
-    """Whether a pattern is judged by itself, so that its occurrences are events (``inner.py``)."""
+    """Whether a pattern is a rule of its own, so that its occurrences are events."""
     match pattern:
         case Using() | Moments(operator="periodic"):
             return True
@@ -158,7 +158,7 @@ def context_of(
 ) -> Label:
     """The event at whose end a history begins: that of an occurrence of ``first``.
 
-    It has those of its variables that are ``inside`` what is judged on the history. There may be
+    It has those of its variables that are ``inside`` what is finalised on the history. There may be
     more of these events than histories that are asked about, so that nothing needs to be absent.
     """
     bodies = alternatives(_occurring(first, definitions))
@@ -195,7 +195,7 @@ def _occurring(first: Pattern, definitions: Mapping[str, Label]) -> Pattern:
             if name is not None and name not in known and name not in needed:
                 needed[name] = definitions[name]
                 waiting.append(definitions[name])
-    whole = first if not needed else Beside(first, And(tuple(needed.values())))
+    whole = first if not needed else SemiJoin(first, And(tuple(needed.values())))
     bound = set(positive_variables(whole))
     named = own_labels(whole)
 

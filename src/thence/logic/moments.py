@@ -58,7 +58,7 @@ class Operator:
     whether it stands there once, or more often, each time for one more; whether it is any number of
     alternatives, and every event that comes in where none is given (``among``); or whether it may
     be left out, and is the one before it again (``same``). ``shape`` is for a number of parts and a
-    duration. With ``history``, each part but the first is judged on what begins after the one
+    duration. With ``history``, each part but the first is finalised on what begins after the one
     before it has ended (``history.py``).
     """
 

@@ -102,7 +102,7 @@ class Normaliser:
         collects = any(window.mode == "collect" for window in body.windows)
         if rule.policy.chooses or collects or repeats:
             # A group is complete once no further match can fall into it.
-            body.gates.append(end)
+            body.completions.append(end)
         for record in body.repeated:
             if not is_over(body, record, bounds, end):
                 raise too_late(body, record)
@@ -127,7 +127,7 @@ class Normaliser:
             links=links,
             predicates=left,
             windows=tuple(_closed_window(body, use, bounds) for use in uses),
-            gates=_latest_gates(body.gates, bounds),
+            completions=_latest_completions(body.completions, bounds),
             start=start,
             end=end,
             span=rule.span,
@@ -247,11 +247,11 @@ def _type(body: Body, column: Column, schemas: Mapping[str, EventSchema]) -> Typ
     return schemas[body.atoms[column.atom].event].type_of(column.name)
 
 
-def _latest_gates(gates: Sequence[int], bounds: Bounds) -> tuple[int, ...]:
+def _latest_completions(completions: Sequence[int], bounds: Bounds) -> tuple[int, ...]:
     """Gates that are not implied by later ones."""
     kept: list[int] = []
-    for gate in dict.fromkeys(gates):
-        if any(bounds[gate, other] <= 0 for other in kept):
+    for completion in dict.fromkeys(completions):
+        if any(bounds[completion, other] <= 0 for other in kept):
             continue
-        kept = [other for other in kept if bounds[other, gate] > 0] + [gate]
+        kept = [other for other in kept if bounds[other, completion] > 0] + [completion]
     return tuple(kept)

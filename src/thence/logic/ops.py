@@ -286,7 +286,7 @@ class Using(Pattern):
 
 
 @dataclass(frozen=True, slots=True)
-class Beside(Pattern):
+class SemiJoin(Pattern):
     """``pattern``, where ``other`` occurs too, which adds nothing: neither to its interval nor to
     what it is made of. Only rewrites make it; it cannot be written."""
 
@@ -298,7 +298,7 @@ class Beside(Pattern):
 @dataclass(frozen=True, slots=True)
 class Since(Pattern):
     """``pattern``, judged on what begins after ``context`` has ended; which adds nothing itself, as
-    in :class:`Beside`. The pattern ends at most ``limit`` later. Where the context depends on the
+    in :class:`SemiJoin`. The pattern ends at most ``limit`` later. Where the context depends on the
     pattern, ``like`` occurs wherever it does. Only rewrites make it.
     """
 
@@ -357,7 +357,7 @@ def children(pattern: Pattern) -> tuple[Pattern, ...]:
             return (inner,)
         case Repeat(inner) | NoFact(inner) | Using(inner) | Ticks(inner):
             return (inner,)
-        case Beside(inner, other) | Since(inner, other):
+        case SemiJoin(inner, other) | Since(inner, other):
             return (inner, other)
         case Not(absent, first, last):
             return (absent, first, last)

@@ -2,9 +2,9 @@
 
 Without a policy every combination of events is a match. With one, matches are looked at in the
 order in which they are complete. All that end at one time with the same last event, the
-*terminator*, are judged together: of those that differ only in events that a selection is made of,
-the first or the last is taken, or all of them as one, and then events that are used up take part in
-nothing later.
+*terminator*, are finalised together: of those that differ only in events that a selection is made
+of, the first or the last is taken, or all of them as one, and then events that are used up take
+part in nothing later.
 """
 
 from __future__ import annotations

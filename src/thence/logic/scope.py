@@ -93,12 +93,12 @@ def exported(
     needs = needed_of(*conditions, *aggregated)
     inside = list(positive_variables(pattern))
     inside += [v for v in _defined(pattern) if v in needs.variables and v not in {*inside, *outer}]
-    wanted = set(outer) | needs.variables
+    requested = set(outer) | needs.variables
     # A repeated variable that is handed out has one value for all repetitions.
-    inside += [v for v in repeated_variables(pattern) if v in wanted and v not in inside]
+    inside += [v for v in repeated_variables(pattern) if v in requested and v not in inside]
     own = own_labels(pattern)
     found: list[tuple[str, Expr]] = [
-        (name, Var(name)) for name in inside if everything or name in wanted
+        (name, Var(name)) for name in inside if everything or name in requested
     ]
     for value in needs.labelled:
         if value.label in own:

@@ -85,7 +85,7 @@ def anchored(body: Body, repeat: Repeat, first: bool, last: bool, leading: bool)
     if repeat.least == 0 and leading and first and last:
         raise _cannot_be_empty(body, repeat)
     place = len(body.atoms)
-    ends = [_anchor(body, repeat) if wanted else None for wanted in (first, last)]
+    ends = [_anchor(body, repeat) if requested else None for requested in (first, last)]
     record = Repeated(repeat, (), (), ends[0], ends[1], leading, place)
     body.repeated.append(record)
     uses = [body.atoms[atom] for atom in ends if atom is not None]

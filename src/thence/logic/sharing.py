@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from thence.logic.derivations import Derivation
 from thence.logic.expr import Attr, Var
-from thence.logic.making import Making
 from thence.logic.ops import Atom, Rule
 
 Shared = frozenset[tuple[str, str]]
 """Pairs of an attribute of the effect and one of the cause that are always the same."""
 
-Way = tuple[Rule, Sequence[Making]]
+Way = tuple[Rule, Sequence[Derivation]]
 """A rule, and the ways in which it makes results."""
 
 
@@ -40,8 +40,10 @@ def shared_attributes(
     while True:
         narrower = {event: found[event] for event in between}
         for event in between:
-            for rule, makings in ways(event):
-                for label, atom in (part for making in makings for part in making.atoms):
+            for rule, derivations in ways(event):
+                for label, atom in (
+                    part for derivation in derivations for part in derivation.atoms
+                ):
                     if atom.event == cause:
                         narrower[event] &= frozenset(_handed(names[event], rule, label, atom))
                     if cause in reach(atom.event):

@@ -200,11 +200,11 @@ def fixed(name: str, takes: Types, gives: Type, rest: bool = False) -> Signature
 
     def result(types: Types) -> Type:
         for index, found in enumerate(types):
-            wanted = takes[min(index, len(takes) - 1)] if rest else takes[index]
-            if found.kind not in ("null", wanted.kind):
-                hint = "convert it with string(x)" if wanted is STRING else None
+            expected = takes[min(index, len(takes) - 1)] if rest else takes[index]
+            if found.kind not in ("null", expected.kind):
+                hint = "convert it with string(x)" if expected is STRING else None
                 place = "" if len(types) == 1 else f"argument {index + 1} of "
-                raise Mismatch(f"{place}'{name}' must be {wanted}, not {found}", hint)
+                raise Mismatch(f"{place}'{name}' must be {expected}, not {found}", hint)
         return gives
 
     return result

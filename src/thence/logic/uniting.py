@@ -27,13 +27,13 @@ def with_one_type(rule: Rule, schemas: Mapping[str, EventSchema]) -> Rule:
     types = RuleTypes(view, schema_columns(schemas))
     converted: dict[int, Expr] = {}
     for variable, value in view.assignments:
-        wanted = types.variables.get(variable.name)
+        expected = types.variables.get(variable.name)
         try:
             found = types.of(value)
         except (TypeProblem, Unknown):
             continue
-        if wanted is not None and found != wanted and wanted.kind in ("decimal", "float"):
-            converted[id(value)] = in_type(value, wanted)
+        if expected is not None and found != expected and expected.kind in ("decimal", "float"):
+            converted[id(value)] = in_type(value, expected)
 
     def change(node: Any) -> Any:
         return converted.get(id(node), node)
@@ -41,8 +41,8 @@ def with_one_type(rule: Rule, schemas: Mapping[str, EventSchema]) -> Rule:
     return changed(rule, change) if converted else rule
 
 
-def in_type(value: Expr, wanted: Type) -> Expr:
+def in_type(value: Expr, expected: Type) -> Expr:
     """A number, converted to a float or to a decimal with given digits."""
-    if wanted.kind == "float":
+    if expected.kind == "float":
         return Call("float", (value,))
-    return Call("decimal", (value, Const(wanted.precision, INT), Const(wanted.scale, INT)))
+    return Call("decimal", (value, Const(expected.precision, INT), Const(expected.scale, INT)))

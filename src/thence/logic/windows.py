@@ -198,7 +198,7 @@ class Windows:
                         )
 
     def refuse_repeated_with_others(self, pattern: Pattern) -> None:
-        """What is repeated inside is judged inside, so it cannot be compared with what is outside:
+        """What is repeated inside is matched inside, so it cannot be compared with what is outside:
         neither each repetition nor all of them together."""
         own = own_labels(pattern)
         bound = {*positive_variables(pattern), *repeated_variables(pattern)}

@@ -28,12 +28,12 @@ def nearest(name: str, known: Iterable[str], also: Iterable[str] = ()) -> str | 
     """
     if len(name) > LONGEST:
         return None
-    wanted = name.lower()
+    requested = name.lower()
     found: list[str] = []
     for names in (tuple(known), tuple(also)):
-        found += names if len(names) <= FEW else _prepared(names).likest(wanted)
+        found += names if len(names) <= FEW else _prepared(names).likest(requested)
     lowered = {each.lower(): each for each in sorted(found, reverse=True)}
-    likest = get_close_matches(wanted, lowered, n=1)
+    likest = get_close_matches(requested, lowered, n=1)
     return lowered[likest[0]] if likest else None
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from thence.engine.limits import Limits
-from thence.engine.program import Compiled
+from thence.engine.limits.growth import Limits
 from thence.model.events import Events
+from thence.plan.partition.parts import cut
+from thence.plan.tree import Plan
 from thence.spark.blocks import BLOCKS_DDL
 from thence.spark.carry import carried
 from thence.spark.chain import Chain, make_chain
@@ -20,14 +21,13 @@ from thence.spark.evaluate import Evaluate
 from thence.spark.facts import shipped
 from thence.spark.frames import Input
 from thence.spark.output import Output
-from thence.spark.parts import cut
 from thence.spark.route import ticks
 from thence.spark.schema import result_schema
 from thence.spark.shards import batch_shards
 
 
 def batch_job(
-    compiled: Compiled,
+    plan: Plan,
     given: Input,
     emit: tuple[str, ...],
     output: Output,
@@ -39,11 +39,11 @@ def batch_job(
 ) -> DataFrame:
     """The job that finds the events in ``emit``; ``tables`` are the rows of static tables, and
     ``limits`` what each task may take."""
-    known = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
+    known = {s.name: s.longest for s in plan.checked.program.events if s.longest is not None}
     lengths = known | dict.fromkeys(given.instants, 0)
-    pieces = cut(compiled, emit, lengths, slices=True)
+    pieces = cut(plan, emit, lengths, slices=True)
     count = shards or batch_shards(given.rows.sparkSession)
-    chain = make_chain(pieces, compiled.schemas, emit, count, lineage, until)
+    chain = make_chain(pieces, plan.schemas, emit, count, lineage, until)
     chain = replace(chain, limits=limits)
     blocks = _with_horizon(chain, given, _packed(chain, given))
     for hop in chain.hops:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.rows import concat, is_points
+from thence.engine.arrays.rows import concat, is_points
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
 

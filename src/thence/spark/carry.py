@@ -29,7 +29,7 @@ def source_files() -> Mapping[str, str]:
     """Every module of Thence by its dotted name; packages end with a dot.
 
     >>> files = source_files()
-    >>> "thence." in files, "thence.engine.step" in files
+    >>> "thence." in files, "thence.engine.run.step" in files
     (True, True)
     """
     root = Path(thence.__file__).parent

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from thence.engine.limits import DEFAULT, Limits
-from thence.engine.needs import retention_of
-from thence.engine.program import Part
+from thence.engine.limits.growth import DEFAULT, Limits
 from thence.logic.conjunct import Retention
 from thence.model.schema import EventSchema
-from thence.spark.keys import Key
-from thence.spark.parts import How, Piece
+from thence.plan.partition.keys import Key
+from thence.plan.partition.parts import How, Piece
+from thence.plan.partition.slices import Reach, Slices, slices_for
+from thence.plan.retention import retention_of
+from thence.plan.tree import Part
 from thence.spark.placing import places
-from thence.spark.slices import Reach, Slices, slices_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Chain:
     @property
     def waits(self) -> bool:
         """Whether some rule has to know up to when everything has been seen."""
-        return any(rule.conjunct.gates for hop in self.hops for rule in hop.part.prepared)
+        return any(rule.conjunct.completions for hop in self.hops for rule in hop.part.prepared)
 
 
 def make_chain(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from thence.engine.state import NEVER
+from thence.engine.state.state import NEVER
 from thence.model.time import LATEST
 from thence.spark.chain import Chain
 

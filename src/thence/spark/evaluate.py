@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from thence.engine.lineage import merged
-from thence.engine.rows import distinct, take
-from thence.engine.state import State
-from thence.engine.step import Options, step
+from thence.engine.arrays.rows import distinct, take
+from thence.engine.output.lineage import merged
+from thence.engine.run.step import Options, step
+from thence.engine.state.state import State
 from thence.model.events import Events
 from thence.spark.blocks import Block, decode, events_in, from_batch, to_batch
 from thence.spark.chain import Chain, Hop

@@ -8,8 +8,8 @@ from typing import Any
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import is_inner
 from thence.model.time import format_duration
+from thence.plan.partition.parts import Piece, cut
 from thence.program import Program
-from thence.spark.parts import Piece, cut
 
 
 def explain(program: Program, emit: Any = None, *, streaming: bool = False) -> str:
@@ -22,10 +22,10 @@ def explain(program: Program, emit: Any = None, *, streaming: bool = False) -> s
       a by x
       b by x
     """
-    compiled = program._compiled
-    known = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
-    lengths = compiled.needs.lengths if streaming else known
-    pieces = cut(compiled, program._emitted(emit), lengths, slices=not streaming)
+    plan = program.plan
+    known = {s.name: s.longest for s in plan.checked.program.events if s.longest is not None}
+    lengths = plan.needs.lengths if streaming else known
+    pieces = cut(plan, program._emitted(emit), lengths, slices=not streaming)
     return "".join(
         line + "\n" for number, piece in enumerate(pieces, 1) for line in _piece(number, piece)
     )

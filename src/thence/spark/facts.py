@@ -15,17 +15,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thence.engine.rows import select
-from thence.engine.state import State, decode, encode
+from thence.engine.arrays.rows import select
+from thence.engine.state.state import State, decode, encode
 from thence.io.facts import read_tables
 from thence.io.ingest import misplaced
 from thence.io.temporary import temporary_folder
 from thence.model.errors import InputError
 from thence.model.events import Events
-from thence.spark.parts import needed_stages
+from thence.plan.partition.parts import needed_stages
 
 if TYPE_CHECKING:
-    from thence.engine.program import Part
+    from thence.plan.tree import Part
     from thence.program import Program
 
 INSIDE = 256 * 1024
@@ -71,8 +71,8 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
 
 def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
     """Refuse tables that do not fit what some events are derived from, before Spark is started."""
-    emit, compiled = tuple(names), program._compiled
-    given_tables(program, compiled.part(needed_stages(compiled, emit), emit), tables, False)
+    emit, plan = tuple(names), program.plan
+    given_tables(program, plan.part(needed_stages(plan, emit), emit), tables, False)
 
 
 def refuse_tables(program: Program, frames: Any) -> None:

@@ -31,7 +31,7 @@ _KEEP, _CLOCK = "keep", "clock"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Requested:
     """What a program wants of one declared input event.
 
     A row is needed if all predicates of one of ``alternatives`` hold: ``((),)`` asks for every
@@ -67,7 +67,7 @@ class _Part:
     """One source, with what is to be computed of its rows."""
 
     source: Source
-    wanted: tuple[Wanted, ...]
+    requested: tuple[Requested, ...]
     start: Column | None
     end: Column
     attributes: Mapping[str, Mapping[str, Converted]]
@@ -81,7 +81,7 @@ class _Shape:
     kinds: Mapping[str, Type]
 
 
-def read_frames(frames: Any, wanted: Sequence[Wanted], max_delay_ms: int = 0) -> Input:
+def read_frames(frames: Any, requested: Sequence[Requested], max_delay_ms: int = 0) -> Input:
     """The relevant rows of some DataFrames, and the times of all.
 
     ``frames`` is a mapping from event name to DataFrame (or a list of them), or one DataFrame with
@@ -89,25 +89,25 @@ def read_frames(frames: Any, wanted: Sequence[Wanted], max_delay_ms: int = 0) ->
     any declared type. Columns that are missing or have unusable types are refused here; rows that
     have no usable time, or a value that does not fit, when the query runs.
     """
-    sources = read_sources(frames, {each.schema.name: each.schema for each in wanted})
-    parts = [_part(source, wanted) for source in sources]
-    shape = _shape(parts, wanted)
-    lasting = {w.schema.name for part in parts if part.start is not None for w in part.wanted}
-    instants = frozenset(w.schema.name for w in wanted if w.schema.name not in lasting)
+    sources = read_sources(frames, {each.schema.name: each.schema for each in requested})
+    parts = [_part(source, requested) for source in sources]
+    shape = _shape(parts, requested)
+    lasting = {w.schema.name for part in parts if part.start is not None for w in part.requested}
+    instants = frozenset(w.schema.name for w in requested if w.schema.name not in lasting)
     if sources[0].frame.isStreaming:
         rows = _streamed(parts, shape, max_delay_ms)
         return Input(rows, shape.layout, rows.select("end"), True, instants)
-    read = [part for part in parts if any(each.alternatives for each in part.wanted)]
+    read = [part for part in parts if any(each.alternatives for each in part.requested)]
     rows = reduce(DataFrame.union, [_batch(part, shape) for part in read or parts[:1]])
     ends = [_declared(part).select(part.end.alias("end")) for part in parts]
     return Input(rows, shape.layout, reduce(DataFrame.union, ends), False, instants)
 
 
-def _shape(parts: Sequence[_Part], wanted: Sequence[Wanted]) -> _Shape:
+def _shape(parts: Sequence[_Part], requested: Sequence[Requested]) -> _Shape:
     kinds: dict[str, Type] = {}
     shared: dict[tuple[str, Type], str] = {}
     slots: dict[str, dict[str, str]] = {}
-    for each in wanted:
+    for each in requested:
         found = slots.setdefault(each.schema.name, {})
         for name in each.columns:
             kind = _declared_type(each.schema, name)
@@ -120,10 +120,10 @@ def _shape(parts: Sequence[_Part], wanted: Sequence[Wanted]) -> _Shape:
 # -- one source
 
 
-def _part(source: Source, wanted: Sequence[Wanted]) -> _Part:
+def _part(source: Source, requested: Sequence[Requested]) -> _Part:
     """What a source's rows become. A problem with one of several events in a frame is one only if
     there are rows of it, so that the message waits until the query meets one."""
-    held = tuple(each for each in wanted if source.holds(each.schema.name))
+    held = tuple(each for each in requested if source.holds(each.schema.name))
     problems: dict[str, str] = {}
     attributes: dict[str, dict[str, Converted]] = {}
     for each in held:
@@ -147,14 +147,14 @@ def _part(source: Source, wanted: Sequence[Wanted]) -> _Part:
     return _Part(source, held, start, end, attributes)
 
 
-def _attributes(source: Source, wanted: Wanted) -> dict[str, Converted]:
+def _attributes(source: Source, requested: Requested) -> dict[str, Converted]:
     """The columns that rules read of an event, in the declared types."""
-    schema = wanted.schema
+    schema = requested.schema
     missing = source.problem(schema)
     if missing is not None:
         raise InputError(missing)
     found = {}
-    for name in wanted.columns:
+    for name in requested.columns:
         field, declared = source.fields[name], _declared_type(schema, name)
         each = converted(field.column, field.kind, declared, name, source.place)
         if each is None:
@@ -167,7 +167,7 @@ def _attributes(source: Source, wanted: Wanted) -> dict[str, Converted]:
     return found
 
 
-def _interval(source: Source, held: Sequence[Wanted]) -> tuple[Column | None, Column]:
+def _interval(source: Source, held: Sequence[Requested]) -> tuple[Column | None, Column]:
     """Start and checked end of a source's rows; no start where all are instants."""
     fields = source.fields
     bounds = [name for name in ("end", "start") if name in fields]
@@ -205,7 +205,7 @@ def _micros(source: Source, name: str) -> Column:
     return found
 
 
-def _limit(source: Source, held: Sequence[Wanted]) -> times.Limit | None:
+def _limit(source: Source, held: Sequence[Requested]) -> times.Limit | None:
     """How long the events of a source may last."""
     longest: list[tuple[list[str], Column]] = []
     messages: list[tuple[list[str], Column]] = []
@@ -235,7 +235,7 @@ def _limit(source: Source, held: Sequence[Wanted]) -> times.Limit | None:
 def _batch(part: _Part, shape: _Shape) -> DataFrame:
     needed = _needed(part)
     frame = part.source.frame
-    readers = [each for each in part.wanted if each.alternatives]
+    readers = [each for each in part.requested if each.alternatives]
     return _projected(part, shape, frame if needed is None else frame.where(needed), readers)
 
 
@@ -244,7 +244,7 @@ def _declared(part: _Part) -> DataFrame:
     source = part.source
     if source.event is not None:
         return source.frame
-    declared = source.name.isin(*(each.schema.name for each in part.wanted))
+    declared = source.name.isin(*(each.schema.name for each in part.requested))
     return source.frame.where(declared | source.name.isNull())
 
 
@@ -258,7 +258,7 @@ def _streamed(parts: Sequence[_Part], shape: _Shape, max_delay_ms: int) -> DataF
     for part in parts:
         needed = _needed(part)
         keep = F.lit(True) if needed is None else F.coalesce(needed, F.lit(False))
-        frames.append(_projected(part, shape, _declared(part), part.wanted, keep.alias(_KEEP)))
+        frames.append(_projected(part, shape, _declared(part), part.requested, keep.alias(_KEEP)))
     return (
         reduce(DataFrame.union, frames)
         .withColumn(_CLOCK, F.timestamp_micros(F.col("end")))
@@ -269,7 +269,7 @@ def _streamed(parts: Sequence[_Part], shape: _Shape, max_delay_ms: int) -> DataF
 
 
 def _projected(
-    part: _Part, shape: _Shape, frame: DataFrame, present: Sequence[Wanted], *more: Column
+    part: _Part, shape: _Shape, frame: DataFrame, present: Sequence[Requested], *more: Column
 ) -> DataFrame:
     """Rows in their layout. ``present`` are the events that the frame's rows can still be; one that
     no rule reads has no number, since its rows go no further."""
@@ -286,7 +286,9 @@ def _projected(
     return frame.select(*columns, *more, *slots)
 
 
-def _slot(part: _Part, layout: Layout, slot: str, kind: Type, present: Sequence[Wanted]) -> Column:
+def _slot(
+    part: _Part, layout: Layout, slot: str, kind: Type, present: Sequence[Requested]
+) -> Column:
     users = {
         event: found.value
         for event, attributes in part.attributes.items()
@@ -307,18 +309,18 @@ def _needed(part: _Part) -> Column | None:
     None where every row is needed."""
     source = part.source
     if source.event is not None:
-        return _condition(part, part.wanted[0])
+        return _condition(part, part.requested[0])
     # A row that says no type stays, for the query to fail on it.
     needed = source.name.isNull()
     some: list[Column] = []
     whole: list[str] = []
-    for each in part.wanted:
+    for each in part.requested:
         found = _condition(part, each)
         if found is None:
             whole.append(each.schema.name)
         elif each.alternatives:
             some.append((source.name == F.lit(each.schema.name)) & found)
-    events = [each.schema.name for each in part.wanted if each.alternatives]
+    events = [each.schema.name for each in part.requested if each.alternatives]
     # The events alone come first: that much a source of data understands, whatever else is said.
     known = source.name.isin(*events) | needed
     if not some:
@@ -327,22 +329,22 @@ def _needed(part: _Part) -> Column | None:
     return known & reduce(operator.or_, some, needed)
 
 
-def _condition(part: _Part, wanted: Wanted) -> Column | None:
+def _condition(part: _Part, requested: Requested) -> Column | None:
     """What Spark can say about which rows of an event rules need; None where it may be all."""
-    if not wanted.alternatives:
+    if not requested.alternatives:
         return F.lit(False)
-    name = wanted.schema.name
+    name = requested.schema.name
     attributes = {
         attribute: found.bare
         for attribute, found in part.attributes.get(name, {}).items()
         if found.bare is not None
     }
-    types = {attribute.name: attribute.type for attribute in wanted.schema.attributes}
+    types = {attribute.name: attribute.type for attribute in requested.schema.attributes}
     # Reading a start goes through the checked end, so that no row without a time is filtered out.
     end = part.end
     start = end if part.start is None else F.when(end.isNotNull(), part.start)
     found: Column | None = None
-    for predicates in wanted.alternatives:
+    for predicates in requested.alternatives:
         every = Call("and", predicates) if len(predicates) > 1 else next(iter(predicates), None)
         one = None if every is None else condition(every, attributes, types, start, end)
         if one is None:
@@ -351,7 +353,7 @@ def _condition(part: _Part, wanted: Wanted) -> Column | None:
     return found
 
 
-def _events(held: Sequence[Wanted]) -> str:
+def _events(held: Sequence[Requested]) -> str:
     names = ", ".join(f"'{each.schema.name}'" for each in held)
     return f"event {names}" if len(held) == 1 else f"every one of the events {names}"
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from thence.engine.rows import select
-from thence.engine.saved import Shape, check_state, shape_of
-from thence.engine.state import State, damaged, decode, encode, read_header
+from thence.engine.arrays.rows import select
+from thence.engine.state.saved import Shape, check_state, shape_of
+from thence.engine.state.state import State, damaged, decode, encode, read_header
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import is_inner
 from thence.model.errors import StateError
@@ -159,9 +159,9 @@ def _event_misfits(event: str, held: Mapping[str, Any], need: Mapping[str, Any])
         elif known != kind:
             found.append(f"it holds '{name}' of {event} events as {known}, not as {kind}")
     if held["kept"] is not None and (need["kept"] is None or need["kept"] > held["kept"]):
-        wanted = "forever" if need["kept"] is None else f"for {format_duration(need['kept'])}"
+        requested = "forever" if need["kept"] is None else f"for {format_duration(need['kept'])}"
         kept = format_duration(max(held["kept"], 0))
-        found.append(f"it keeps {event} events for {kept}; rules now need them {wanted}")
+        found.append(f"it keeps {event} events for {kept}; rules now need them {requested}")
     if held["key"] != need["key"]:
         found.append(f"{event} events are spread by {held['key']}, not by {need['key']}")
     # State that says nothing of rows was written when all derived events were kept.

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from thence.engine.rows import select, take
-from thence.engine.saved import Shape
-from thence.engine.state import NEVER, State
-from thence.engine.step import Options, distinct_step, step
+from thence.engine.arrays.rows import select, take
+from thence.engine.run.step import Options, distinct_step, step
+from thence.engine.state.saved import Shape
+from thence.engine.state.state import NEVER, State
 from thence.model.errors import StateError
 from thence.model.events import Events
 from thence.spark.blocks import LATE, MEASURE, Block, encode, events_in

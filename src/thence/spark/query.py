@@ -7,18 +7,18 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from thence.engine.limits import limits
+from thence.engine.limits.growth import limits
 from thence.model.errors import InputError
 from thence.model.instants import instant, length
+from thence.plan.partition.parts import needed_stages
 from thence.program import Program
 from thence.spark.batch import batch_job
 from thence.spark.facts import given_tables, refuse_tables
 from thence.spark.frames import read_frames
 from thence.spark.output import make_output
-from thence.spark.parts import needed_stages
+from thence.spark.pushdown import requested
 from thence.spark.shards import check_shards
 from thence.spark.stream import stream_job, stream_needs
-from thence.spark.wanted import wanted
 
 
 def detect(
@@ -73,8 +73,8 @@ def detect(
     names = program._emitted(emit)
     if not names:
         raise InputError("the program derives no event, so there is nothing to detect")
-    compiled = program._compiled
-    part = compiled.part(needed_stages(compiled, names), names)
+    plan = program.plan
+    part = plan.part(needed_stages(plan, names), names)
     refuse_tables(program, frames)
     facts = given_tables(program, part, tables, lineage)
     streaming = is_streaming(frames)
@@ -84,23 +84,23 @@ def detect(
             raise InputError(
                 "until: a stream has no end; its watermark says up to when everything has been seen"
             )
-        needs = stream_needs(compiled, allow_unbounded)
+        needs = stream_needs(plan, allow_unbounded)
         delay = 0 if max_delay is None else length(max_delay, "max_delay")
         given = read_frames(
-            frames, wanted(compiled, part, lineage or late, needs.instants), -(-delay // 1000)
+            frames, requested(plan, part, lineage or late, needs.instants), -(-delay // 1000)
         )
         output = make_output(
-            compiled.schemas, names, single, sorted(part.base) if late else (), lineage
+            plan.schemas, names, single, sorted(part.base) if late else (), lineage
         )
         return stream_job(
-            compiled, needs, given, names, output, shards, lineage, late, name, facts, bounds
+            plan, needs, given, names, output, shards, lineage, late, name, facts, bounds
         )
     if late:
         raise InputError("late: a batch has all its events, so none of them is late")
     horizon = None if until is None else instant(until, "until")
-    given = read_frames(frames, wanted(compiled, part, lineage))
-    output = make_output(compiled.schemas, names, single, (), lineage)
-    return batch_job(compiled, given, names, output, shards, lineage, horizon, facts, bounds)
+    given = read_frames(frames, requested(plan, part, lineage))
+    output = make_output(plan.schemas, names, single, (), lineage)
+    return batch_job(plan, given, names, output, shards, lineage, horizon, facts, bounds)
 
 
 def is_streaming(frames: Any) -> bool:

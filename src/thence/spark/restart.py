@@ -38,9 +38,9 @@ def check_restart(
     not exist yet, or has no note, is a new checkpoint.
     """
     check_shards(shards)
-    needs = stream_needs(program._compiled, allow_unbounded)
+    needs = stream_needs(program.plan, allow_unbounded)
     chain = stream_chain(
-        program._compiled,
+        program.plan,
         needs,
         program._emitted(emit),
         shards or stream_partitions(spark),

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.rows import is_points, select, take
+from thence.engine.arrays.rows import is_points, select, take
 from thence.model.events import Events
+from thence.plan.partition.slices import Shards
 from thence.spark.blocks import Block, decode, encode
 from thence.spark.chain import Chain, Hop
 from thence.spark.hashing import hash_columns
-from thence.spark.slices import Shards
 
 LARGEST = 1 << 17
 """How many bytes a block has at most, one event apart: ten thousand blocks, which Spark may hand

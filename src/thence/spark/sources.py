@@ -170,8 +170,8 @@ def _form(file: Path, event: str | None, schemas: Schemas) -> tuple[Any, ...] | 
     if len({name.lower() for name in names}) < len(names):
         return None
     event = event or _event_of(file, names, schemas)
-    wanted = set(RESERVED) | {a for each in schemas.values() for a in each.names}
-    relevant = tuple((name, schema.field(name).type) for name in names if name in wanted)
+    requested = set(RESERVED) | {a for each in schemas.values() for a in each.names}
+    relevant = tuple((name, schema.field(name).type) for name in names if name in requested)
     if (event is None and "type" not in names) or not all(is_known(t) for _, t in relevant):
         return None
     return event, *((name, str(kind)) for name, kind in relevant)

@@ -9,13 +9,14 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from thence.engine.limits import Limits
-from thence.engine.needs import Needs, bounded
-from thence.engine.program import Compiled
-from thence.engine.state import fingerprint
+from thence.engine.limits.growth import Limits
+from thence.engine.state.state import fingerprint
 from thence.lang.text import format_rule
 from thence.model.errors import InputError
 from thence.model.events import Events
+from thence.plan.partition.parts import cut
+from thence.plan.retention import Needs, bounded
+from thence.plan.tree import Plan
 from thence.spark.blocks import BLOCKS_DDL, LATE, MEASURE
 from thence.spark.carry import carried, carried_processor
 from thence.spark.chain import Chain, make_chain
@@ -24,7 +25,6 @@ from thence.spark.facts import shipped
 from thence.spark.frames import Input
 from thence.spark.memory import described
 from thence.spark.output import Output, Unpack
-from thence.spark.parts import cut
 from thence.spark.processor import ShardWork
 from thence.spark.schema import result_schema
 from thence.spark.sessions import ROCKSDB, STATE_STORE
@@ -34,13 +34,13 @@ PROVIDER = f"{STATE_STORE}.providerClass"
 MEASURES = ("late", "state_rows", "state_bytes")
 
 
-def stream_needs(compiled: Compiled, allow_unbounded: bool) -> Needs:
+def stream_needs(plan: Plan, allow_unbounded: bool) -> Needs:
     """What state a program needs; a refusal where it has no bound."""
-    return compiled.certain_needs if allow_unbounded else bounded(compiled.needs)
+    return plan.certain_needs if allow_unbounded else bounded(plan.needs)
 
 
 def stream_job(
-    compiled: Compiled,
+    plan: Plan,
     needs: Needs,
     given: Input,
     emit: tuple[str, ...],
@@ -57,7 +57,7 @@ def stream_job(
     spark = given.rows.sparkSession
     _check_provider(spark)
     count = shards or stream_partitions(spark)
-    chain = replace(stream_chain(compiled, needs, emit, count, lineage, late), limits=limits)
+    chain = replace(stream_chain(plan, needs, emit, count, lineage, late), limits=limits)
     blocks = packed(given, chain, tick=True)
     for hop in chain.hops:
         facts = shipped(tables, hop.part.tables, spark)
@@ -85,7 +85,7 @@ def _check_provider(spark: Any) -> None:
 
 
 def stream_chain(
-    compiled: Compiled,
+    plan: Plan,
     needs: Needs,
     emit: tuple[str, ...],
     shards: int,
@@ -93,27 +93,27 @@ def stream_chain(
     late: bool,
 ) -> Chain:
     """The chain of a stream, with a description of what its state holds."""
-    pieces = cut(compiled, emit, needs.lengths, slices=False)
+    pieces = cut(plan, emit, needs.lengths, slices=False)
     chain = make_chain(
         pieces,
-        compiled.schemas,
+        plan.schemas,
         emit,
         shards,
         lineage,
         late=late,
         lengths=needs.lengths,
     )
-    rules = _fingerprints(compiled)
+    rules = _fingerprints(plan)
     return replace(chain, holds=tuple(described(chain, hop, rules) for hop in chain.hops))
 
 
-def _fingerprints(compiled: Compiled) -> Mapping[str, str]:
+def _fingerprints(plan: Plan) -> Mapping[str, str]:
     """For each derived event, a name for all the rules that it rests on."""
     texts: dict[str, list[str]] = {}
-    for rule in compiled.checked.program.rules:
+    for rule in plan.checked.program.rules:
         texts.setdefault(rule.event, []).append(format_rule(rule))
     found: dict[str, str] = {}
-    for stage in compiled.stages:
+    for stage in plan.stages:
         below = sorted(
             {
                 found[use.event]

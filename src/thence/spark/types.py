@@ -79,9 +79,9 @@ def converted(
     column: Column, kind: DataType, declared: Type, name: str, place: Place
 ) -> Converted | None:
     """The column in the declared type; None where its type can never be used for that."""
-    wanted = spark_type(declared)
+    requested = spark_type(declared)
     if isinstance(kind, NullType):
-        return _safe(column.cast(wanted))
+        return _safe(column.cast(requested))
     if declared.kind == "timestamp":
         return _timestamp(column, kind, name, place)
     if declared.kind == "duration":
@@ -90,12 +90,12 @@ def converted(
         return _string(column, kind, name, place)
     if declared.kind == "list":
         return _list(column, kind, declared, name, place)
-    if kind == wanted:
+    if kind == requested:
         return _safe(column)
     if declared.kind == "bool" or not isinstance(kind, _NUMBERS):
         return None
     if _always_fits(kind, declared):
-        return _safe(column.cast(wanted))
+        return _safe(column.cast(requested))
     return _exactly(column, kind, declared, name, place)
 
 

@@ -191,15 +191,15 @@ class _Library:
     # -- what that is made of
 
     def to_the_counter(
-        self, arrival: int, patron: str | None, wanted: int, even_too_many: bool = False
+        self, arrival: int, patron: str | None, requested: int, even_too_many: bool = False
     ) -> None:
         if patron is None:
             self.browse(arrival)
             return
         _, entered = self.ways.enter(arrival, [Carrier((patron,))])
         if not even_too_many:
-            wanted = min(wanted, LIMIT - len(self.loans[patron]))
-        books = self.take_books(entered, wanted)
+            requested = min(requested, LIMIT - len(self.loans[patron]))
+        books = self.take_books(entered, requested)
         carriers = [Carrier((patron, *books))]
         if books:
             _, left = self.check_out(patron, books, entered + self.seconds(60, 90), carriers)
@@ -234,9 +234,9 @@ class _Library:
             self.plant(at, "over the limit", place, [book], patron)
         self.loans[patron].append(book)
 
-    def take_books(self, entered: int, wanted: int) -> list[str]:
+    def take_books(self, entered: int, requested: int) -> list[str]:
         """Take books from the shelves, as far as there are any."""
-        books = self.stock.on_shelf(entered, self.random, wanted)
+        books = self.stock.on_shelf(entered, self.random, requested)
         for book in books:
             self.stock.take(book, entered + self.seconds(10, 40))
         return books

@@ -17,10 +17,10 @@ class Stock:
         self._since: dict[str, int] = dict.fromkeys(BOOKS, 0)
         self._stood: dict[str, list[tuple[int, int]]] = {}
 
-    def on_shelf(self, at: int, random: Random, wanted: int) -> list[str]:
+    def on_shelf(self, at: int, random: Random, requested: int) -> list[str]:
         """Some of the books that stand on the shelves from a time on, as far as there are any."""
         there = [book for book, since in self._since.items() if since <= at]
-        return random.sample(there, min(wanted, len(there)))
+        return random.sample(there, min(requested, len(there)))
 
     def take(self, book: str, at: int) -> int:
         """Take a book from its shelf."""

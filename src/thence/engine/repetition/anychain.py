@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thence.engine.arrays import Index, Mask
-from thence.engine.match import Match
-from thence.engine.repetition.chains import Chains, chains_of
-from thence.engine.windows import WindowSearch, having_any, lies_inside
+from thence.engine.arrays.types import Index, Mask
+from thence.engine.join.chains import Chains, chains_of
+from thence.engine.join.match import Match
+from thence.engine.window.windows import WindowSearch, having_any, lies_inside
 from thence.logic.conjunct import Repetition, WindowUse
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _fits_ends(match: Match, repetition: Repetition, lengths: Index) -> Mask:
 def _longest(found: Candidates) -> Index:
     """The length of the longest chain of each row, between its first and its last: that which
     takes, of what may follow, what ends first."""
-    from thence.engine.kernels import longest  # noqa: PLC0415 (compiles; few rules need it)
+    from thence.engine.arrays.kernels import longest  # noqa: PLC0415 (compiles; few rules need it)
 
     match, repetition = found.match, found.repetition
     uses = match.prepared.uses

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thence.engine import ranges
-from thence.engine.arrays import Index, Mask
-from thence.engine.repetition.chains import Chains, chains_of, spread
+from thence.engine.arrays import ranges
+from thence.engine.arrays.types import Index, Mask
+from thence.engine.join.chains import Chains, chains_of, spread
 from thence.engine.repetition.links import Links
 from thence.model.errors import EvaluationError
 
@@ -41,7 +41,7 @@ def going_back(found: Candidates, rows: Index, links: Links | None) -> tuple[Ind
 
 
 def _in_rows(found: Candidates, rows: Index, links: Links | None) -> tuple[Index, Chains]:
-    from thence.engine.chain_kernels import go_back  # noqa: PLC0415 (compiles; few rules need it)
+    from thence.engine.arrays.chain_kernels import go_back  # noqa: PLC0415 (compiles; few rules need it)
 
     how = found.repetition
     widths = found.offsets[rows + 1] - found.offsets[rows]
@@ -88,7 +88,7 @@ def _all_pairs(
     found: Candidates, positions: Index, offsets: Index, block: tuple[Index, Index, Mask]
 ) -> tuple[Index, Mask]:
     """Which candidates may follow which, for all that may by their times."""
-    from thence.engine.kernels import following, places  # noqa: PLC0415 (compiles)
+    from thence.engine.arrays.kernels import following, places  # noqa: PLC0415 (compiles)
 
     current = offsets[:-1]
     nearest = np.full(len(current), _NEVER, dtype=np.int64)

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from thence.engine.aggregate import collection_order
-from thence.engine.arrays import Index, Mask
-from thence.engine.keys import identity_codes
-from thence.engine.match import Match
-from thence.engine.ranges import TimeIndex, expand
-from thence.engine.repetition.neighbours import kind_codes
-from thence.engine.rows import take, without_lineage
-from thence.engine.search import holds
+from thence.engine.aggregates.aggregate import collection_order
+from thence.engine.arrays.codes import identity_codes
+from thence.engine.arrays.ranges import TimeIndex, expand
+from thence.engine.arrays.rows import take, without_lineage
+from thence.engine.arrays.types import Index, Mask
+from thence.engine.join.match import Match
+from thence.engine.join.neighbours import kind_codes
+from thence.engine.join.search import holds
 from thence.logic.conjunct import Column, Conjunct, Repetition, WindowUse
 from thence.model.events import Events
 
@@ -103,7 +103,7 @@ def _one_for_each_beginning(match: Match) -> bool:
 def _most_preferred(match: Match) -> Match:
     """Of the rows that begin alike, the one whose first repetition is preferred; of several, whose
     second is; and so on."""
-    from thence.engine.chain_kernels import preferred  # noqa: PLC0415 (compiles)
+    from thence.engine.arrays.chain_kernels import preferred  # noqa: PLC0415 (compiles)
 
     groups = _beginnings(match)
     counts = np.bincount(groups)

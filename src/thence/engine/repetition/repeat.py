@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from thence.engine import ranges
-from thence.engine.aggregate import collection_order
-from thence.engine.arrays import Index, Mask
-from thence.engine.evaluate import evaluate
-from thence.engine.match import Match, concat_chained
+from thence.engine.aggregates.aggregate import collection_order
+from thence.engine.arrays import ranges
+from thence.engine.arrays.rows import take, without_lineage
+from thence.engine.arrays.types import Index, Mask
+from thence.engine.join.match import Match, concat_chained
+from thence.engine.join.search import holds
 from thence.engine.repetition.anychain import any_chain, without_looking
 from thence.engine.repetition.preferred import begun_earlier, compares_rows, preferred_rows
 from thence.engine.repetition.scan import every_chain, greedy_chains
-from thence.engine.rows import take, without_lineage
-from thence.engine.search import holds
-from thence.engine.windows import WindowSearch
+from thence.engine.values.evaluate import evaluate
+from thence.engine.window.windows import WindowSearch
 from thence.logic.conjunct import Repetition, WindowUse
 from thence.logic.expr import Aggregate, Expr, Folded, leaves
 
@@ -89,7 +89,7 @@ class Candidates:
     @cached_property
     def next_to(self) -> tuple[Index, Index]:
         """From and up to where those stand that come next after each, with nothing between."""
-        from thence.engine.chain_kernels import adjacent  # noqa: PLC0415 (compiles)
+        from thence.engine.arrays.chain_kernels import adjacent  # noqa: PLC0415 (compiles)
 
         return adjacent(self.offsets, self.starts, self.ends)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from thence.engine.arrays import Index, Mask
+from thence.engine.arrays.types import Index, Mask
+from thence.engine.join.chains import Chains, chains_of, spread
 from thence.engine.repetition.back import going_back
-from thence.engine.repetition.chains import Chains, chains_of, spread
 from thence.engine.repetition.links import Links, links_of
 from thence.engine.repetition.steps import steps
 from thence.model.errors import EvaluationError
@@ -120,7 +120,7 @@ def _scanned(
 
 def _walked(found: Candidates, begins: Index, limit: int, links: Links) -> Mask:
     """Which candidates are taken, where neighbours are only compared."""
-    from thence.engine.kernels import walk  # noqa: PLC0415 (compiles; few rules need it)
+    from thence.engine.arrays.kernels import walk  # noqa: PLC0415 (compiles; few rules need it)
 
     return walk(
         found.offsets,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thence.engine import ranges
-from thence.engine.arrays import Index, Mask
+from thence.engine.arrays import ranges
+from thence.engine.arrays.types import Index, Mask
 from thence.model.errors import EvaluationError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _AT_FIRST, _AT_MOST = 4, 512
 def steps(found: Candidates, begins: Index, limit: int) -> Mask:
     """Which candidates the greedy chains take, from where the chain of each row begins (-1:
     nowhere)."""
-    from thence.engine.kernels import following, go_on, places  # noqa: PLC0415 (compiles)
+    from thence.engine.arrays.kernels import following, go_on, places  # noqa: PLC0415 (compiles)
 
     strict = found.repetition.strict
     taken = np.zeros(len(found.starts), dtype=np.bool_)

@@ -151,6 +151,6 @@ def ticks(pattern: Pattern, every: Any, duration: Any) -> Pattern:
 def _some_time(duration: Any, place: str, least: int = 1) -> int:
     found = micros(duration, place)
     if found < least:
-        wanted = "must be more than nothing" if least else "cannot be negative"
-        raise BuildError(f"the duration of {place} {wanted}, not {duration!r}")
+        requested = "must be more than nothing" if least else "cannot be negative"
+        raise BuildError(f"the duration of {place} {requested}, not {duration!r}")
     return found

@@ -173,8 +173,8 @@ class _Graph:
     """Which start or end comes before which, for occurrences that have both aliases."""
 
     def __init__(self, one: str, two: str, root: Node, assumed: set[Node]) -> None:
-        self.wanted = {one, two}
-        self.leaves = [node for node in walk(root) if node.alias in self.wanted]
+        self.requested = {one, two}
+        self.leaves = [node for node in walk(root) if node.alias in self.requested]
         self.assumed = assumed
         """Absent patterns that are assumed to occur, since they are what is asked about."""
         self.edges: dict[_Point, list[tuple[_Point, bool]]] = {}
@@ -236,7 +236,7 @@ class _Graph:
             inside = set(walk(part))
             if not self.assumed.isdisjoint(inside) or any(
                 all(leaf in inside for leaf in self.leaves if leaf.alias == alias)
-                for alias in self.wanted
+                for alias in self.requested
             ):
                 return (part,)
         return ()

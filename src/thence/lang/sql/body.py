@@ -178,11 +178,11 @@ def _beside(clause: Expression, found: list[Place], names: Names) -> list[Node]:
     return [Node("alias", (), alias.span, alias.name) for alias in left]
 
 
-def _always_occurs(wanted: Node, node: Node) -> bool:
-    if node is wanted:
+def _always_occurs(requested: Node, node: Node) -> bool:
+    if node is requested:
         return True
     return node.kind not in ("or", "anyone") and any(
-        _always_occurs(wanted, part) for part in node.parts
+        _always_occurs(requested, part) for part in node.parts
     )
 
 
@@ -213,10 +213,10 @@ def _shared(found: list[Place], partition: frozenset[str]) -> frozenset[str]:
     return partition if uses.total() > 1 else frozenset()
 
 
-def _owner(wanted: Lookup, found: list[Place], clause: Expression, names: Names) -> str:
+def _owner(requested: Lookup, found: list[Place], clause: Expression, names: Names) -> str:
     """The alias among whose events those with such rows are found first; none where rows are
     looked up for the match as it is."""
-    top, reads = found[0], wanted.reads
+    top, reads = found[0], requested.reads
     inner = any(reads & place.aliases for place in found[1:])
     untils = [node.parts[1] for node in occurring(top.root) if node.kind == "until"]
     closing = [*clause.copies, *map(certain, untils)]
@@ -227,7 +227,7 @@ def _owner(wanted: Lookup, found: list[Place], clause: Expression, names: Names)
         return min(reads)
     shown = " and ".join(f"'{alias}'" for alias in sorted(reads))
     raise Refused(
-        wanted.span,
+        requested.span,
         f"this looks rows up for {shown}, of which some are absent, collected, repeated, or in "
         "some alternatives only",
         "look rows up for one of them, or in a query of its own: FROM (SELECT … WHERE EXISTS (…)) "
@@ -246,16 +246,16 @@ def _with_rows(
     """The aliases that stand for those events of their stream that have certain rows."""
     changed: dict[str, Alias] = {}
     for alias in dict.fromkeys(filter(None, beyond.values())):
-        wanted = [each for each, owner in beyond.items() if owner == alias]
+        requested = [each for each, owner in beyond.items() if owner == alias]
         if alias in names.repeated and _has_word(select, "strict"):
             raise Refused(
-                wanted[0].span,
+                requested[0].span,
                 f"with STRICT, '{alias}' is every event of its stream, whether it has such a row "
                 "or not",
                 "say which events there are in a query of its own: FROM (SELECT … WHERE EXISTS "
                 "(…)) a",
             )
-        read = with_rows(known[alias], wanted, names, tables)
+        read = with_rows(known[alias], requested, names, tables)
         copies = [each[alias] for each in clause.copies if alias in each]
         changed |= {name: replace(known[name], read=read) for name in (alias, *copies)}
     return changed

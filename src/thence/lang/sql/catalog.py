@@ -102,19 +102,19 @@ def column_names(columns: Sequence[Column]) -> tuple[str, ...]:
     names: list[str] = []
     for position, column in enumerate(columns, 1):
         name = column.given
-        wanted = column.suggested
-        if name is None and wanted is not None:
-            clash = wanted in given or suggested.count(wanted) > 1
-            name = wanted
-            if clash or wanted in RESERVED_ATTRIBUTES:
+        requested = column.suggested
+        if name is None and requested is not None:
+            clash = requested in given or suggested.count(requested) > 1
+            name = requested
+            if clash or requested in RESERVED_ATTRIBUTES:
                 if column.alias is None:
-                    raise _taken(column, wanted, clash)
-                name = f"{column.alias}_{wanted}"
+                    raise _taken(column, requested, clash)
+                name = f"{column.alias}_{requested}"
         if name is None:
             name = f"c{position}"
             while name in given or name in suggested:
                 name += "_"
-        if column.given is None and (name in names or (name in given and name != wanted)):
+        if column.given is None and (name in names or (name in given and name != requested)):
             raise _taken(column, name, True)
         names.append(name)
     return tuple(names)

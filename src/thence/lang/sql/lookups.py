@@ -362,7 +362,7 @@ def _column_and_value(
     return None
 
 
-def with_rows(alias: Alias, wanted: Sequence[Lookup], names: Names, tables: Tables) -> str:
+def with_rows(alias: Alias, lookups: Sequence[Lookup], names: Names, tables: Tables) -> str:
     """The hidden event that is those of an alias's stream which have the rows, or have not."""
     start, end = alias.span.start, alias.span.end
 
@@ -372,8 +372,12 @@ def with_rows(alias: Alias, wanted: Sequence[Lookup], names: Names, tables: Tabl
             return s.Dotted(alias.name, name.text, name.start, name.start, name.end)
         return name
 
-    variables = Variables({alias.name, *(t.name for w in wanted for r in w.rows for t in r.tables)})
-    items = [item for each in wanted for item in row_items(_rewritten(each, own), names, variables)]
+    variables = Variables(
+        {alias.name, *(t.name for w in lookups for r in w.rows for t in r.tables)}
+    )
+    items = [
+        item for each in lookups for item in row_items(_rewritten(each, own), names, variables)
+    ]
     events = atom(alias.name, alias.event, variables.arguments(alias.name, alias.span), alias.span)
     head = tuple(
         s.Term(s.Dotted(alias.name, column, start, start, end), column, start, end)

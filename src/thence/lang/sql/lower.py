@@ -14,7 +14,6 @@ from thence.lang import syntax as s
 from thence.lang.problem import check_depth
 from thence.lang.report import Report
 from thence.lang.sql import syntax as q
-from thence.lang.sql.beside import beside_tables
 from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
 from thence.lang.sql.computed import computed
@@ -22,6 +21,7 @@ from thence.lang.sql.lookups import Tables
 from thence.lang.sql.names import Alias, Names
 from thence.lang.sql.refusal import Refused
 from thence.lang.sql.selected import selected
+from thence.lang.sql.semi_joins import beside_tables
 from thence.lang.sql.windows import refuse_groups, window_of, windowed
 from thence.logic.conjunct import INNER
 from thence.model.names import did_you_mean

@@ -37,10 +37,10 @@ def check(node: q.Operation, span: Span) -> None:
         )
     row = CALLS[node.name]
     if given < row.least or (given > row.least and not row.more):
-        wanted = {1: "one event", 2: "two events", 3: "three events"}[row.least]
+        requested = {1: "one event", 2: "two events", 3: "three events"}[row.least]
         raise Refused(
             span,
-            f"{shown} takes {wanted}{' or more' if row.more else ''}, and {given} "
+            f"{shown} takes {requested}{' or more' if row.more else ''}, and {given} "
             f"{'is' if given == 1 else 'are'} given",
             f"write {_example(node.name)}",
         )

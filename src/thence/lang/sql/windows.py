@@ -71,8 +71,8 @@ def windowed(
     conditions = [part for node in select.conditions for part in conjuncts(node)]
     if any(map(holds_query, conditions)):
         names, taken = Names({alias.name: alias}), {alias.name}
-        wanted = [lookup(c, names, tables, taken) for c in conditions if holds_query(c)]
-        alias = replace(alias, event=with_rows(alias, wanted, names, tables))
+        requested = [lookup(c, names, tables, taken) for c in conditions if holds_query(c)]
+        alias = replace(alias, event=with_rows(alias, requested, names, tables))
         conditions = [condition for condition in conditions if not holds_query(condition)]
     groups = _Groups(alias, _keys(select, alias))
     columns = [_written(item) for item in select.items]

@@ -78,7 +78,7 @@ def _refuse_variable(
 def _refuse_label(label: str, span: Span, view: RuleView, problems: Problems) -> None:
     holders = [each for each in view.scopes if label in each.labels]
     if is_inner(label):
-        # What is read of a pattern that is judged by itself comes through a label of its own.
+        # What is read of a pattern that is evaluated on its own comes through a label of its own.
         problems.error(
             span,
             "this is read of a pattern inside, which need not occur, or may occur many times",

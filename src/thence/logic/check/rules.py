@@ -155,15 +155,15 @@ def _check_atoms(view: RuleView, types: RuleTypes, problems: Problems) -> None:
                     did_you_mean(attribute, known, f"it has {', '.join(known) or 'none'}"),
                 )
                 continue
-            wanted = known[attribute]
-            if wanted is None:
+            expected = known[attribute]
+            if expected is None:
                 continue
             if isinstance(argument, Var):
-                _check_variable(argument, atom, wanted, types, seen, problems)
+                _check_variable(argument, atom, expected, types, seen, problems)
             elif isinstance(argument, Const):
-                _check_literal(argument, attribute, atom, wanted, problems)
+                _check_literal(argument, attribute, atom, expected, problems)
             else:
-                _check_value(argument, attribute, atom, wanted, types, problems)
+                _check_value(argument, attribute, atom, expected, types, problems)
 
 
 def _check_variable(
@@ -196,7 +196,7 @@ def _check_variable(
 
 
 def _check_literal(
-    literal: Const, attribute: str, atom: Atom, wanted: Type, problems: Problems
+    literal: Const, attribute: str, atom: Atom, expected: Type, problems: Problems
 ) -> None:
     found = literal.type
     if literal.value is None:
@@ -205,7 +205,7 @@ def _check_literal(
             f"nothing is equal to null, so {atom.event} would never match",
             f"use a variable and a condition: {attribute} is null",
         )
-    elif found.kind == wanted.kind or (found.numeric and wanted.kind in ("float", "decimal")):
+    elif found.kind == expected.kind or (found.numeric and expected.kind in ("float", "decimal")):
         return
     else:
         hints = {
@@ -215,21 +215,21 @@ def _check_literal(
         }
         problems.error(
             literal.span,
-            f"{atom.event}.{attribute} is {wanted}, and {expr_text(literal)} is {found}",
-            hints.get(wanted.kind),
+            f"{atom.event}.{attribute} is {expected}, and {expr_text(literal)} is {found}",
+            hints.get(expected.kind),
         )
 
 
 def _check_value(
-    value: Expr, attribute: str, atom: Atom, wanted: Type, types: RuleTypes, problems: Problems
+    value: Expr, attribute: str, atom: Atom, expected: Type, types: RuleTypes, problems: Problems
 ) -> None:
     found = _type(value, types, problems)
     if found is None:
         return
-    if common_type([wanted, found]) is None or wanted.kind == "list" or found.kind == "null":
+    if common_type([expected, found]) is None or expected.kind == "list" or found.kind == "null":
         problems.error(
             _span(value),
-            f"{atom.event}.{attribute} is {wanted}, and {expr_text(value)} is {found}",
+            f"{atom.event}.{attribute} is {expected}, and {expr_text(value)} is {found}",
         )
 
 
@@ -247,13 +247,13 @@ def _check_conditions(view: RuleView, types: RuleTypes, problems: Problems) -> N
             )
     for variable, value in view.assignments:
         found = _type(value, types, problems)
-        wanted = types.variables.get(variable.name)
+        expected = types.variables.get(variable.name)
         if found is not None and found.kind == "null":
             problems.error(_span(value), f"'{variable.name}' would always be null")
-        elif found is not None and wanted is not None and united(found, wanted) != wanted:
+        elif found is not None and expected is not None and united(found, expected) != expected:
             problems.error(
                 variable.span,
-                f"'{variable.name}' is {found} here and {wanted} elsewhere in the rule",
+                f"'{variable.name}' is {found} here and {expected} elsewhere in the rule",
                 "convert one of them, or use two variables",
             )
 
@@ -278,14 +278,14 @@ def _check_head(view: RuleView, types: RuleTypes, first: Rule, problems: Problem
             continue
         except Unknown:
             continue
-        wanted = columns[name]
-        if wanted is not None and found.kind != "null" and united(found, wanted) != wanted:
+        expected = columns[name]
+        if expected is not None and found.kind != "null" and united(found, expected) != expected:
             line, _ = problems.source.position(first.head_span.start)
             problems.error(
                 term.span,
-                f"column {place} of '{rule.event}' is {found} here and {wanted} in the rule on "
+                f"column {place} of '{rule.event}' is {found} here and {expected} in the rule on "
                 f"line {line}",
-                _conversion(found, wanted, line),
+                _conversion(found, expected, line),
             )
 
 
@@ -299,13 +299,13 @@ def _equality(left: str, one: Type, right: str, two: Type) -> str:
     )
 
 
-def _conversion(found: Type, wanted: Type, line: int) -> str:
-    if found.kind in ("float", "decimal") and wanted.kind == "int":
+def _conversion(found: Type, expected: Type, line: int) -> str:
+    if found.kind in ("float", "decimal") and expected.kind == "int":
         return f"write {found.kind}(x) in the rule on line {line}"
-    if wanted.kind == "decimal":
-        return f"write decimal(x, {wanted.precision}, {wanted.scale}) to convert it"
-    if found.numeric and wanted.numeric:
-        return f"write {wanted.kind}(x) to convert it"
+    if expected.kind == "decimal":
+        return f"write decimal(x, {expected.precision}, {expected.scale}) to convert it"
+    if found.numeric and expected.numeric:
+        return f"write {expected.kind}(x) to convert it"
     return "rules of one event give the same types"
 
 

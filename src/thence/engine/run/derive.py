@@ -1,0 +1,254 @@
+"""Deriving the events of one conjunct from what is old and what is new.
+
+New results contain something new: an event, or a completion time that the horizon has passed. So
+``Δ(A ⋈ B) = ΔA ⋈ (B ∪ ΔB)  ∪  A ⋈ ΔB``, plus, for conjuncts that wait, matches of old events
+alone whose last completion time lies between the previous horizon and this one. A batch is one
+step in which everything is new. No partial match is ever stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from thence.engine.arrays.rows import concat, distinct, take
+from thence.engine.join.join import TooManyCandidates, joins
+from thence.engine.join.match import Match
+from thence.engine.join.search import holds
+from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect, named, working_on
+from thence.engine.output.collect import collected
+from thence.engine.output.merge import merged_results
+from thence.engine.output.project import projected
+from thence.engine.policy.groups import Used, chosen, chosen_groups
+from thence.engine.policy.search import few_enough, sought
+from thence.engine.policy.variants import Moments
+from thence.engine.repetition.preferred import compares_rows
+from thence.engine.repetition.repeat import with_repetitions
+from thence.engine.window.completion import passed
+from thence.engine.window.strides import strides
+from thence.engine.window.ticks import ticked
+from thence.engine.window.windows import is_asked, satisfied
+from thence.logic.bounds import Constraint
+from thence.logic.conjunct import EPOCH, Conjunct
+from thence.model.events import Events
+from thence.plan.prepared import Prepared
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The events that a step sees, by type: those from before, and those that are new."""
+
+    old: Mapping[str, Events]
+    new: Mapping[str, Events]
+    _all: dict[str, Events] = field(default_factory=dict)
+
+    def all(self, event: str) -> Events:
+        """Old and new events of a type together."""
+        found = self._all.get(event)
+        if found is None:
+            parts = [part[event] for part in (self.old, self.new) if event in part]
+            found = self._all[event] = concat(parts)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The time up to which everything had been seen before this step, and has been now."""
+
+    before: int
+    now: int
+
+
+def derive(
+    alternatives: Sequence[Prepared],
+    inputs: Inputs,
+    horizon: Horizon,
+    lineage: bool = False,
+    used: Used | None = None,
+) -> list[Events]:
+    """The events that a rule newly gives rise to, possibly with repetitions.
+
+    A rule has one prepared conjunct per alternative; policies and aggregates run over all of them
+    together. Events that its policy uses up are added to ``used``.
+    """
+    policy = alternatives[0].conjunct.policy
+    settled = not policy.chooses
+    if policy.chooses:
+        matches, settled = candidates(alternatives, inputs, horizon, {} if used is None else used)
+    else:
+        matches = [
+            match
+            for prepared in alternatives
+            for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
+        ]
+    if matches and policy.merges:
+        merging = chosen_groups(policy, matches, {} if used is None else used)
+        if not merging:
+            return []
+        events = merged_results(merging, lineage).events
+        return [events if lineage else distinct(events)]
+    if matches and not settled:
+        matches = chosen(policy, matches, {} if used is None else used)
+    if not matches:
+        return []
+    if alternatives[0].conjunct.aggregates:
+        found = [collected(matches, lineage)]
+    else:
+        found = [projected(match, lineage) for match in matches]
+    return [part for part in found if len(part)]
+
+
+def candidates(
+    alternatives: Sequence[Prepared], inputs: Inputs, horizon: Horizon, used: Used
+) -> tuple[list[Match], bool]:
+    """New matches of a rule, among them all that its policy lets count; and whether they are just
+    those."""
+    policy = alternatives[0].conjunct.policy
+    sources = [_Sources(prepared, inputs) for prepared in alternatives]
+    joins = [
+        (prepared, rels, limits)
+        for prepared, own in zip(alternatives, sources, strict=True)
+        for rels, limits, _ in _terms(prepared, own, horizon)
+    ]
+
+    def all_of_them(most: int | None) -> list[Match]:
+        return [
+            match
+            for prepared, own in zip(alternatives, sources, strict=True)
+            for match in _matches(prepared, own, horizon, keep_all=True, most=most)
+        ]
+
+    most = few_enough(joins)
+    try:
+        if most is not None:
+            return all_of_them(most), False
+    except TooManyCandidates:
+        pass
+    found = sought(policy, joins, Moments(horizon.before, horizon.now), used)
+    return (all_of_them(None), False) if found is None else found
+
+
+def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list[Events]:
+    """The events that follow from new ones by a rule that goes on by the same stride, and those
+    that follow from these: as if the rule had been asked again and again."""
+    (atom,) = prepared.conjunct.positive
+    working_on(prepared)
+    found = []
+    for rels, _, only_finalised in _terms(prepared, _Sources(prepared, inputs), horizon):
+        rows = np.arange(len(rels[atom]))
+        match = _finalised(Match(prepared, rels, len(rows), {atom: rows}), horizon, only_finalised)
+        if match.length:
+            found.append(strides(match, horizon.now, inputs.old[prepared.conjunct.event]))
+    return [part for part in found if len(part)]
+
+
+def all_matches(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> Iterator[Match]:
+    """The new matches of one alternative in every combination, with whatever they are made of."""
+    return _matches(prepared, _Sources(prepared, inputs), horizon, keep_all=True)
+
+
+def _matches(
+    prepared: Prepared,
+    sources: _Sources,
+    horizon: Horizon,
+    keep_all: bool,
+    most: int | None = None,
+) -> Iterator[Match]:
+    """The new matches of one alternative, finalised and free of what must be absent."""
+    found = 0
+    for rels, limits, only_finalised in _terms(prepared, sources, horizon):
+        working_on(prepared)
+        policy = prepared.conjunct.policy
+        everything = keep_all or policy.chooses or compares_rows(prepared.conjunct)
+        for match in joins(prepared, rels, limits, everything, most):
+            match = ticked(match, horizon.before if only_finalised else None, horizon.now)
+            match = _finalised(match, horizon, only_finalised)
+            for window in prepared.conjunct.windows:
+                # A policy chooses among matches, and one that collects nothing is none.
+                if window.mode == "absent" or (policy.chooses and is_asked(window)):
+                    match = match.where(satisfied(match, window))
+            if match.length and prepared.conjunct.repetitions:
+                match = with_repetitions(match, keep_all or policy.chooses)
+            found += match.length
+            expect(found, 8, lambda: _matching(prepared))
+            if match.length:
+                yield match
+
+
+def _matching(prepared: Prepared) -> Growth:
+    atoms = named(prepared, prepared.conjunct.positive)
+    return Growth(f"matching {atoms}", JOIN_ADVICE, "matches")
+
+
+class _Sources:
+    """Relations of a conjunct's atoms, filtered by the predicates that concern one atom alone."""
+
+    def __init__(self, prepared: Prepared, inputs: Inputs) -> None:
+        self.prepared = prepared
+        self.inputs = inputs
+        self.cache: dict[tuple[str, int], Events] = {}
+
+    def get(self, which: str, atom: int) -> Events:
+        atom = self.prepared.aliases.get(atom, atom)
+        found = self.cache.get((which, atom))
+        if found is None:
+            found = self.cache[which, atom] = self._filtered(which, atom)
+        return found
+
+    def _filtered(self, which: str, atom: int) -> Events:
+        event = self.prepared.uses[atom].event
+        predicates = self.prepared.own_predicates(atom)
+        if which == "all":
+            if not predicates:
+                return self.inputs.all(event)
+            return concat([self.get("old", atom), self.get("new", atom)])
+        events = (self.inputs.old if which == "old" else self.inputs.new)[event]
+        if not predicates or len(events) == 0:
+            return events
+        rels: list[Events] = [events] * len(self.prepared.uses)
+        rows = np.arange(len(events))
+        mask = holds(Match(self.prepared, rels, len(events), {atom: rows}), (), predicates)
+        return events if mask is None else take(events, mask)
+
+
+def _terms(
+    prepared: Prepared, sources: _Sources, horizon: Horizon
+) -> Iterator[tuple[list[Events], list[Constraint], bool]]:
+    """The joins whose union is what is new: relations, limits, and whether only what the horizon
+    has newly passed counts."""
+    conjunct = prepared.conjunct
+    completions = [
+        Constraint(completion, EPOCH, horizon.now) for completion in conjunct.completions
+    ]
+    windows = [window.atom for window in conjunct.windows]
+    if conjunct.waits:
+        # A group is reported once, when the horizon passes its end: from all its matches.
+        if horizon.now > horizon.before:
+            rels = [sources.get("all", a) for a in range(len(conjunct.atoms))]
+            yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True
+        return
+    for position, atom in enumerate(conjunct.positive):
+        if len(sources.get("new", atom)) == 0:
+            continue
+        which = dict.fromkeys(conjunct.positive[:position], "old")
+        which |= dict.fromkeys((*conjunct.positive[position + 1 :], *windows), "all")
+        which[atom] = "new"
+        yield [sources.get(which[a], a) for a in range(len(conjunct.atoms))], completions, False
+    if conjunct.completions and horizon.now > horizon.before:
+        which = dict.fromkeys(conjunct.positive, "old") | dict.fromkeys(windows, "all")
+        rels = [sources.get(which[a], a) for a in range(len(conjunct.atoms))]
+        yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True
+
+
+def _newly_finalised(conjunct: Conjunct, horizon: Horizon) -> list[Constraint]:
+    """That the last completion lies after the previous horizon, where bounds can say so."""
+    if len(conjunct.completions) > 1:
+        return []
+    return [Constraint(EPOCH, conjunct.completions[0], -(horizon.before + 1))]
+
+
+def _finalised(match: Match, horizon: Horizon, only_finalised: bool) -> Match:
+    """The rows whose completion times the horizon has passed; with ``only_finalised``, just now."""
+    return match.where(passed(match, horizon.before if only_finalised else None, horizon.now))

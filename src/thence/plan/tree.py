@@ -1,0 +1,184 @@
+"""The plan: stages of joins in order, what each of them reads and gives, and what is kept.
+
+A :class:`Plan` is what will happen, and all of it: the engine, Spark and ``explain`` read it and
+decide nothing by themselves. It is immutable; a rewrite (``plan/rewrites``) gives another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from thence.logic.check import Checked
+from thence.logic.conjunct import is_inner
+from thence.model.errors import Diagnostic
+from thence.model.schema import EventSchema
+from thence.plan.prepared import Prepared
+from thence.plan.retention import Needs, needs
+
+
+def escaped(event: str) -> str:
+    """The name of an event without the signs that stand between the parts of names in state.
+
+    >>> escaped("r"), escaped("a|b/c")
+    ('r', 'a%7Cb%2Fc')
+    """
+    return event.replace("%", "%25").replace("/", "%2F").replace("|", "%7C")
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Derived events that are computed together; several, or one, if they are recursive."""
+
+    events: tuple[str, ...]
+    rules: tuple[tuple[Prepared, ...], ...]
+    """Each rule as its alternatives."""
+    recursive: bool
+
+    def strides(self, number: int) -> bool:
+        """Whether a rule goes on from its own results by the same stride."""
+        return len(self.rules[number]) == 1 and self.rules[number][0].stride is not None
+
+    def rule_name(self, number: int) -> str:
+        """What a rule is called in state; whatever its event is called, neither ``/`` nor ``|``
+        comes before the number."""
+        event = self.rules[number][0].conjunct.event
+        return f"{escaped(event)}/{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Stages that run together, and all that a step over them needs to know.
+
+    ``inputs`` come from outside, ``base`` are those of them that no rule derives, and ``outputs``
+    are what is given back. ``tables`` are the static tables that rules look into. A whole program
+    is one part; a host may cut it into several.
+    """
+
+    stages: tuple[Stage, ...]
+    schemas: Mapping[str, EventSchema]
+    inputs: tuple[str, ...]
+    base: frozenset[str]
+    outputs: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+
+    @property
+    def derived(self) -> tuple[str, ...]:
+        return tuple(event for stage in self.stages for event in stage.events)
+
+    @property
+    def users(self) -> dict[str, list[str]]:
+        """For each event, the events that rules derive from it."""
+        found: dict[str, list[str]] = {}
+        for rule in self.prepared:
+            for use in rule.uses:
+                found.setdefault(use.event, []).append(rule.conjunct.event)
+        return found
+
+    @property
+    def consuming(self) -> dict[str, str]:
+        """The rules that use events up, by the name that they have in state, and what each
+        derives."""
+        return {
+            stage.rule_name(number): rule[0].conjunct.event
+            for stage in self.stages
+            for number, rule in enumerate(stage.rules)
+            if rule and rule[0].conjunct.policy.consumes
+        }
+
+    @property
+    def prepared(self) -> Iterator[Prepared]:
+        """Every alternative of every rule."""
+        return (alt for stage in self.stages for rule in stage.rules for alt in rule)
+
+    @property
+    def columns(self) -> Mapping[str, frozenset[str]]:
+        """The columns of each event that some rule reads; events that are collected, or that a
+        policy chooses from, need all of theirs."""
+        found: dict[str, set[str]] = {}
+        for rule in self.prepared:
+            whole = {window.atom for window in rule.conjunct.windows if window.mode != "absent"}
+            if rule.conjunct.policy.chooses:
+                whole |= set(rule.conjunct.positive)
+            for atom, use in enumerate(rule.uses):
+                names = found.setdefault(use.event, set())
+                names |= rule.columns_read[atom]
+                if atom in whole:
+                    names |= set(self.schemas[use.event].names)
+        return {event: frozenset(names) for event, names in found.items()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a program will run."""
+
+    checked: Checked
+    stages: tuple[Stage, ...]
+    schemas: Mapping[str, EventSchema]
+    warnings: tuple[Diagnostic, ...] = ()
+
+    @cached_property
+    def derived(self) -> tuple[str, ...]:
+        """Everything that is derived, auxiliary events as well."""
+        return tuple(event for stage in self.stages for event in stage.events)
+
+    @cached_property
+    def public(self) -> tuple[str, ...]:
+        """The derived events that a user has named."""
+        rules = self.checked.program.rules
+        return tuple(dict.fromkeys(rule.event for rule in rules if not is_inner(rule.event)))
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        return tuple(event.name for event in self.checked.program.events)
+
+    @cached_property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(table.name for table in self.checked.program.tables)
+
+    @cached_property
+    def whole(self) -> Part:
+        """The program as one part."""
+        base = frozenset(self.inputs)
+        return Part(self.stages, self.schemas, self.inputs, base, self.public, self.tables)
+
+    @cached_property
+    def everything(self) -> Part:
+        """The program as one part that gives back all it derives, inner patterns as well."""
+        return replace(self.whole, outputs=self.derived)
+
+    def part(self, stages: tuple[Stage, ...], outputs: tuple[str, ...]) -> Part:
+        """Some stages as a part of their own; what they read and do not derive comes to them."""
+        derived = {event for stage in stages for event in stage.events}
+        alternatives = [alt for stage in stages for rule in stage.rules for alt in rule]
+        read = dict.fromkeys(use.event for alt in alternatives for use in alt.uses)
+        tables = tuple(name for name in read if self.schemas[name].table)
+        inputs = tuple(event for event in read if event not in derived and event not in tables)
+        schemas = {event: self.schemas[event] for event in (*inputs, *derived, *tables)}
+        base = frozenset(inputs) & frozenset(self.inputs)
+        return Part(stages, schemas, inputs, base, outputs, tables)
+
+    @cached_property
+    def prepared(self) -> tuple[Prepared, ...]:
+        return tuple(self.whole.prepared)
+
+    @cached_property
+    def columns(self) -> Mapping[str, frozenset[str]]:
+        """The columns of each event that some rule reads."""
+        return self.whole.columns
+
+    @cached_property
+    def certain_needs(self) -> Needs:
+        """What state the program needs whatever its events look like."""
+        return needs(self, assume_instants=False)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What state the program needs; where that would have no bound, on the assumption that
+        input events which do not say how long they may last are instants."""
+        return self.certain_needs if not self.certain_needs.unbounded else self._assumed_needs
+
+    @cached_property
+    def _assumed_needs(self) -> Needs:
+        return needs(self, assume_instants=True)
