@@ -19,10 +19,9 @@ from thence.lang.words import AGGREGATES, PATTERN_OPERATORS
 from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
-from thence.logic.repetition import settled
+from thence.logic.repetition import as_a_whole, settled
 from thence.model.schema import RESERVED_ATTRIBUTES, Attribute, EventSchema
 from thence.model.source import Source, Span
-from thence.plan.lowering.own_rules import as_a_whole
 
 _OPERATORS = PATTERN_OPERATORS | AGGREGATES | frozenset(TIMERS)
 

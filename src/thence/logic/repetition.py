@@ -26,7 +26,19 @@ from thence.logic.expr import (
     conjuncts,
     leaves,
 )
-from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, Within, children, walk
+from thence.logic.ops import (
+    Atom,
+    Label,
+    Pattern,
+    Repeat,
+    Rule,
+    Using,
+    Where,
+    Within,
+    children,
+    walk,
+)
+from thence.logic.policy import UNRESTRICTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +202,11 @@ def reads_any(expr: Expr, names: frozenset[str]) -> bool:
 
 def _joined(conditions: Sequence[Expr]) -> Expr:
     return reduce(lambda left, right: Call("and", (left, right)), conditions)
+
+
+def as_a_whole(rule: Rule) -> Rule:
+    """A policy on all of a rule's body is the rule's: ``q <- (a seq b using recent);``."""
+    body = rule.body
+    if not isinstance(body, Using) or rule.policy != UNRESTRICTED:
+        return rule
+    return as_a_whole(replace(rule, body=body.pattern, policy=body.policy))

@@ -55,10 +55,9 @@ from thence.logic import expr as e
 from thence.logic import ops
 from thence.logic.moments import OPERATORS
 from thence.logic.policy import Policy
-from thence.logic.repetition import settled
+from thence.logic.repetition import as_a_whole, settled
 from thence.model.errors import BuildError
 from thence.model.source import Source
-from thence.plan.lowering.own_rules import as_a_whole
 
 Placed = set[object]
 """The keys of the occurrences that stand in a pattern already."""

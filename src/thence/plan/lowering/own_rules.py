@@ -105,14 +105,6 @@ def _names(rule: Rule, taken: set[str]) -> Iterator[str]:
             yield name
 
 
-def as_a_whole(rule: Rule) -> Rule:
-    """A policy on all of a rule's body is the rule's: ``q <- (a seq b using recent);``."""
-    body = rule.body
-    if not isinstance(body, Using) or rule.policy != UNRESTRICTED:
-        return rule
-    return as_a_whole(replace(rule, body=body.pattern, policy=body.policy))
-
-
 def _repeating_events(pattern: Pattern, limit: int | None) -> Pattern:
     """A pattern in which every repetition is of an event: what is more than that is finalised by
     itself. ``limit`` is how long everything around it lasts at most."""
