@@ -180,7 +180,7 @@ def counting(
     root = Scope(history, values or {}, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
         repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))
-        gates = [*scope.completions, at.end] if waits or repeated else scope.completions
+        gates = [*scope.gates, at.end] if waits or repeated else scope.gates
         if all(history.horizon is not None and gate <= history.horizon for gate in gates):
             matches.append((scope, chosen, at))
     if repeats and rule.policy.greedy:

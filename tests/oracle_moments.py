@@ -16,7 +16,7 @@ def timer(timer: Timer, of: Interval | None, scope: Scope) -> Interval | None:
         return None
     start = getattr(of, timer.start_anchor) + timer.start_shift
     end = getattr(of, timer.end_anchor) + timer.end_shift
-    scope.completions.append(end)
+    scope.gates.append(end)
     return Interval(start, end) if start <= end else None
 
 
@@ -56,7 +56,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
     at = t1 + d if pattern.operator == "notfollows" else t
 
     def absent(which: int, first: int, last: int) -> bool:
-        scope.completions.append(at)
+        scope.gates.append(at)
         found = found_beside(pattern.absent[which], scope)
         return not any(first <= one.end <= last for _, _, one in found)
 
@@ -89,7 +89,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
             holds = t1 <= t and absent(0, t1, t - 1)
         case "aperiodic*":  # A*(E1, E2, E3)(t): t1 <= t, over all E2 from t1 to t
             holds = t1 <= t
-            scope.completions.append(t)
+            scope.gates.append(t)
             found = found_beside(pattern.collected[0], scope)
             scope.collected[pattern] = [one for one in found if t1 <= one[2].end <= t]
         case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t

@@ -476,7 +476,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                     return None
                 match part:
                     case Call("not", (CausedBy(effect),)):  # no cause is known once all are
-                        scope.completions.append(scope.place(effect).end)
+                        scope.gates.append(scope.place(effect).end)
             return interval(inner, scope)
         case Repeated():
             return sequences().repetition(pattern, scope)
@@ -485,14 +485,14 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             at1, at2 = interval(inner, scope), interval(closing, scope)
             if whole is None:
                 return None
-            scope.completions.append(at2.start)
+            scope.gates.append(at2.start)
             alike = found_beside(another, sequences().alone(scope, another))
             return None if any(inside(at, at1.start, at2.start) for _, _, at in alike) else whole
         case Within(inner, limit):
             at = interval(inner, scope)
             return at if at is not None and at.end - made_since(inner, at, scope) <= limit else None
         case At(time):
-            scope.completions.append(time)
+            scope.gates.append(time)
             return Interval(time, time)
         case Timer(of):
             return moments().timer(pattern, scope.place(of), scope)
@@ -518,7 +518,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             at1, at2 = interval(first, scope), interval(last, scope)
             if at1 is None or at2 is None or not at1.end < at2.start:
                 return None
-            scope.completions.append(at2.start)
+            scope.gates.append(at2.start)
             if any(inside(at, at1.end, at2.start) for _, _, at in found_beside(absent, scope)):
                 return None
             return span([at1, at2])
@@ -531,7 +531,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                 return None
             first = at.end + -at.end % ticks.period  # the first whole multiple from there on
             time = first + number * ticks.period
-            scope.completions.append(time)
+            scope.gates.append(time)
             return Interval(time, time) if time <= at.end + ticks.reach else None
         case Moments():
             time = moments().moment(pattern, scope)

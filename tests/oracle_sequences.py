@@ -36,7 +36,7 @@ def sequence(parts: list[Pattern], scope: Scope) -> Interval | None:
         return None
     if scope.policy.strict and scope.asking:
         for (one, a), (other, b) in pairwise(zip(present, ats, strict=True)):
-            scope.completions.append(b.start)
+            scope.gates.append(b.start)
             for part in (one, other):
                 if between(kind(part, scope), a.end, b.start, scope):
                     return None

@@ -20,7 +20,7 @@ def judged(part: While, scope: Scope) -> bool:
     window = scope.place(part.window)
     if window is None:
         return False
-    scope.completions.append(window.end)
+    scope.gates.append(window.end)
     found = found_beside(part.pattern, scope)
     if part.over:
         found = [(s, p, at) for s, p, at in found if ends_in(at, window.end, part.reach)]

@@ -23,7 +23,7 @@ import thence
 from thence.engine.arrays.rows import LINEAGE, concat, select
 from thence.engine.state.state import NEVER
 from thence.model.events import Events
-from thence.plan.partition.parts import cut, needed_stages
+from thence.plan.partition.parts import cut
 from thence.plan.partition.slices import span
 from thence.results import as_table
 from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
@@ -108,19 +108,19 @@ def batch_results(
     Events lie in several input partitions, and time slices are of any width that is not too
     narrow: how wide is a matter of speed only.
     """
-    compiled = program.plan
     names = emit or program._emitted(None)
-    part = compiled.part(needed_stages(compiled, names), names)
+    plan = program.plan_for(names, lineage)
+    part = plan.part(plan.stages, names)
     tables = given_tables(program, part, facts_of(program.tables, events), lineage)
     events = [event for event in events if not event.is_row]
     instants = _given_as_instants(program, events, chance)
     declared = {s.name: s.longest for s in program.events if s.longest is not None}
-    pieces = cut(compiled, names, declared | dict.fromkeys(instants, 0), slices=True)
+    pieces = cut(plan, declared | dict.fromkeys(instants, 0), slices=True)
     count = shards or chance.choice([1, 2, 3, 5])
-    chain = make_chain(pieces, compiled.schemas, names, count, lineage, until)
+    chain = make_chain(pieces, plan.schemas, names, count, lineage, until)
     chain = replace(chain, hops=tuple(_sliced_anyhow(hop, chance) for hop in chain.hops))
     points = len(instants) == len(program.events)
-    rows = Rows.of(requested(compiled, part, lineage), points)
+    rows = Rows.of(requested(plan, part, lineage), points)
 
     context = _context(chain, events)
     blocks: list[pa.RecordBatch] = []
@@ -278,15 +278,15 @@ class Stream:
     latest: int = field(default=NEVER, init=False)
 
     def __post_init__(self) -> None:
-        compiled = self.program.plan
         self.names = self.emit or self.program._emitted(None)
-        part = compiled.part(needed_stages(compiled, self.names), self.names)
-        needs = stream_needs(compiled, self.allow_unbounded)
-        wants = requested(compiled, part, self.lineage or self.late, needs.instants)
+        plan = self.program.plan_for(self.names, self.lineage)
+        part = plan.part(plan.stages, self.names)
+        needs = stream_needs(plan, self.allow_unbounded)
+        wants = requested(plan, part, self.lineage or self.late, needs.instants)
         self.rows = Rows.of(wants, all(each.instants for each in wants))
         self.partitions = self.chance.choice([1, 2, 3])
         shards = self.shards or self.chance.choice([1, 2, 3, 5])
-        self.chain = stream_chain(compiled, needs, self.names, shards, self.lineage, self.late)
+        self.chain = stream_chain(plan, needs, self.names, shards, self.lineage, self.late)
         self.handles = [_Handle() for _ in self.chain.hops]
         given = facts_of(self.program.tables, self.rows_of_tables)
         self.tables = given_tables(self.program, part, given, self.lineage)

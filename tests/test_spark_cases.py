@@ -105,7 +105,7 @@ def shape(case: Case, slices: bool) -> tuple[str, ...]:
     compiled = compiled_program(case.program).plan
     declared = {s.name: s.longest for s in compiled.checked.program.events if s.longest is not None}
     lengths = declared if lasts(case) else dict.fromkeys(compiled.inputs, 0)
-    return tuple(piece.how for piece in cut(compiled, compiled.public, lengths, slices))
+    return tuple(piece.how for piece in cut(compiled, lengths, slices))
 
 
 def groups(cases: Iterable[Case], name: Callable[[Case], str]) -> dict[str, list[Case]]:

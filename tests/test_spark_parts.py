@@ -18,7 +18,7 @@ INSTANTS = dict.fromkeys("abcd", 0)
 
 def pieces(rules: str, *emit: str, slices: bool = True) -> tuple[Piece, ...]:
     program = thence.compile(EVENTS + rules)
-    return cut(program.plan, emit or program.plan.public, INSTANTS, slices)
+    return cut(program.plan_for(emit or program.plan.public), INSTANTS, slices)
 
 
 def the_piece(rules: str) -> Piece:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from thence.causes import Absence, Cause, Derivation
     from thence.hierarchy import Hierarchy
     from thence.lang.python import *  # noqa: F403
-    from thence.program import Program, build, check, compile, load
+    from thence.program import Program, build, check, compile, load, optimisations
     from thence.results import Results
     from thence.session import Session
 
@@ -77,6 +77,7 @@ __all__ = [
     "moments",
     "notfollows",
     "notprecedes",
+    "optimisations",
     "precedes",
     "sequence",
     "table",
@@ -96,6 +97,7 @@ _HOMES = {
     "check": "thence.program",
     "compile": "thence.program",
     "load": "thence.program",
+    "optimisations": "thence.program",
     "Results": "thence.results",
     "Session": "thence.session",
 }

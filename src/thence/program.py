@@ -30,7 +30,8 @@ from thence.model.events import Events
 from thence.model.instants import instant
 from thence.model.schema import EventSchema
 from thence.model.source import Source
-from thence.plan import make
+from thence.plan import Plan, make
+from thence.plan import optimisations as known_optimisations
 from thence.results import Results
 from thence.session import Session
 from thence.trace import Run
@@ -53,11 +54,15 @@ class Program:
     'o1'
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, without: Iterable[str] = ()) -> None:
         self.source = source
+        self.without = tuple(without)
+        """The optimisations that are switched off."""
+        self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
         with _without_collection_pauses():
             self._checked = check_program(parse_program(source))
-            self.plan = make(self._checked)
+            self.plan = make(self._checked, off=self.without)
+            """How the program will run, all its derived events asked for."""
 
     @classmethod
     def from_logic(cls, program: LogicProgram, name: str = "<program>") -> Program:
@@ -66,6 +71,18 @@ class Program:
         if made._checked.program != readable(program):
             raise AssertionError("a program was written as text that means something else")
         return made
+
+    def plan_for(self, outputs: Iterable[str] | None = None, provenance: bool = False) -> Plan:
+        """How the program will run where only some derived events are asked for, or where
+        what they were made of has to be kept."""
+        names = self.plan.public if outputs is None else tuple(outputs)
+        if names == self.plan.outputs and not provenance:
+            return self.plan
+        found = self._plans.get((names, provenance))
+        if found is None:
+            found = make(self._checked, outputs=names, provenance=provenance, off=self.without)
+            self._plans[names, provenance] = found
+        return found
 
     def text(self) -> str:
         """The program in the rule language, laid out in one agreed way and without comments.
@@ -163,10 +180,11 @@ class Program:
         progress: Callable[[int, int], None] | None,
         bounds: Limits,
     ) -> Results:
-        found = self._read(events, kept, warn=True)
-        facts = self._facts(tables)
+        plan = self.plan_for(None if kept else requested, kept)
+        found = self._read(plan, events, kept, warn=True)
+        facts = self._facts(plan, tables)
         horizon = _horizon(until, found)
-        part = self.plan.everything if kept else self.plan.whole
+        part = plan.everything if kept else plan.whole
         options = Options(lineage, progress=progress, tables=facts, limits=bounds)
         _, results = step(part, State(), found, horizon, options)
         run = Run(part, self.source, {**found, **facts, **results}, horizon) if kept else None
@@ -194,7 +212,7 @@ class Program:
         changes nothing in the session.
         """
         bounds = limits(memory_limit, max_matches)
-        facts = self._facts(tables)
+        facts = self._facts(self.plan_for(None, lineage), tables)
         return Session(self, max_delay, state, allow_unbounded, lineage, facts, bounds)
 
     @contextmanager
@@ -224,11 +242,16 @@ class Program:
         return names
 
     def _read(
-        self, events: Any, whole: bool, warn: bool = False, after: int | None = None
+        self,
+        plan: Plan,
+        events: Any,
+        whole: bool,
+        warn: bool = False,
+        after: int | None = None,
     ) -> dict[str, Events]:
         """Events with the columns that rules read, or with all of them. Where everything ends after
         ``after``, events that no rule reads may be represented by their latest."""
-        columns = self.plan.columns
+        columns = plan.columns
         schemas = {schema.name: schema for schema in self.events}
         # Events that no rule reads still tell how far time has come.
         read = {
@@ -242,9 +265,9 @@ class Program:
     def _table_schemas(self) -> dict[str, EventSchema]:
         return {schema.name: schema for schema in self.tables}
 
-    def _facts(self, tables: Any) -> dict[str, Events]:
+    def _facts(self, plan: Plan, tables: Any) -> dict[str, Events]:
         """The rows of the tables; none of a table that no rule looks into."""
-        read = [name for name in self._table_schemas if name in self.plan.columns]
+        read = [name for name in self._table_schemas if name in plan.columns]
         found = read_tables(tables, self._table_schemas, read)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
         return found | unread
@@ -273,14 +296,18 @@ def _horizon(until: Any, events: dict[str, Events]) -> int:
     return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)
 
 
-def compile(text: str, name: str = "<program>") -> Program:
-    """Compile a program text. Raises :class:`thence.ThenceError` where it cannot mean anything."""
+def compile(text: str, name: str = "<program>", *, without: Iterable[str] = ()) -> Program:
+    """Compile a program text. Raises :class:`thence.ThenceError` where it cannot mean anything.
+
+    ``without`` are optimisations to switch off, by the names that :func:`optimisations` lists; that
+    changes what a program costs, never what it finds.
+    """
     if not isinstance(text, str):
         raise BuildError(
             f"compile takes the text of a program, not {type(text).__name__}: use thence.build(…) "
             "for definitions made in Python, and thence.load(…) for a file"
         )
-    return Program(Source(text, name))
+    return Program(Source(text, name), without)
 
 
 def build(*parts: Any, name: str = "<program>") -> Program:
@@ -333,3 +360,8 @@ def check(text: str) -> list[Diagnostic]:
         return compile(text).check()
     except ProgramError as error:
         return list(error.diagnostics)
+
+
+def optimisations() -> dict[str, str]:
+    """Everything that ``compile(…, without=…)`` can switch off, and what it does."""
+    return known_optimisations()

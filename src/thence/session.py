@@ -42,9 +42,9 @@ class Session:
         limits: Limits,
     ) -> None:
         self._program = program
-        self.plan = program.plan
+        self._plan = program.plan_for(None, lineage)
         self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
-        plan = self.plan
+        plan = self._plan
         self._needs = plan.certain_needs if allow_unbounded else bounded(plan.needs)
         self._options = Options(lineage, self._needs.retention, tables=tables, limits=limits)
         self._state = State()
@@ -66,7 +66,7 @@ class Session:
     def _check(self, state: State) -> None:
         """Refuse state that this session could not have saved."""
         needs = self._needs
-        shape = shape_of(self.plan.whole, needs.retention, self._options.lineage, needs.instants)
+        shape = shape_of(self._plan.whole, needs.retention, self._options.lineage, needs.instants)
         try:
             check_state(state, shape)
         except StateError as problem:
@@ -91,7 +91,7 @@ class Session:
             return self._push(events)
 
     def _push(self, events: Any) -> Results:
-        found = self._program._read(events, whole=True, after=self._state.horizon)
+        found = self._program._read(self._plan, events, whole=True, after=self._state.horizon)
         for name in self._needs.instants:
             _refuse_intervals(name, found[name])
         accepted, late = {}, {}
@@ -109,7 +109,7 @@ class Session:
 
     def _narrow(self, name: str, events: Events) -> Events:
         """Events with only the columns that rules read."""
-        return select(events, [c for c in events.columns if c in self.plan.columns.get(name, ())])
+        return select(events, [c for c in events.columns if c in self._plan.columns.get(name, ())])
 
     def advance(self, time: Any) -> Results:
         """Say that every event up to and including a time has been seen, with or without events."""
@@ -122,7 +122,7 @@ class Session:
             return self._step({}, self._state.latest)
 
     def _step(self, events: Mapping[str, Events], horizon: int) -> Results:
-        self._state, results = step(self.plan.whole, self._state, events, horizon, self._options)
+        self._state, results = step(self._plan.whole, self._state, events, horizon, self._options)
         return Results(results)
 
     def _keep_late(self, late: Mapping[str, Events]) -> None:

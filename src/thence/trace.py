@@ -16,7 +16,6 @@ from thence.engine.arrays.codes import identity_codes
 from thence.engine.arrays.types import Mask
 from thence.engine.join.match import as_timestamps
 from thence.engine.provenance.derivations import Derived, Gap, History, Key, Use
-from thence.explain import bound, expression
 from thence.io.values import to_instant, to_value
 from thence.logic.conjunct import is_inner
 from thence.model.errors import InputError
@@ -25,6 +24,7 @@ from thence.model.names import question
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE, Source
 from thence.model.types import Type
+from thence.plan.text import bound, expression
 from thence.plan.tree import Part
 
 LIMIT = 10

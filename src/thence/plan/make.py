@@ -2,29 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 
 from thence.logic.check import Checked, check_program
+from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
 from thence.plan.staging import staged
-from thence.plan.tree import Plan
+from thence.plan.tree import Plan, Stage
 
 Rewrite = Callable[[Plan], Plan]
-"""Another plan that gives the same events."""
+"""Another plan that gives the same events. What it does is the first line of its docstring."""
 
 REWRITES: tuple[Rewrite, ...] = ()
 """What is done to every plan, in this order. Each can be switched off by its name."""
 
+CHOICES: dict[str, str] = {}
+"""What the engine does only because the plan says so, by the name that switches it off."""
 
-def make(checked: Checked, off: Collection[str] = ()) -> Plan:
-    """The plan of a checked program. ``off`` are names of rewrites to leave out.
 
-    Raises a CheckError where a rule means something that cannot be computed.
+def optimisations() -> dict[str, str]:
+    """Everything that can be switched off, and what it does."""
+    rewrites = {each.__name__: (each.__doc__ or "").partition("\n")[0] for each in REWRITES}
+    return rewrites | CHOICES
+
+
+def make(
+    checked: Checked,
+    *,
+    outputs: Collection[str] | None = None,
+    provenance: bool = False,
+    off: Iterable[str] = (),
+) -> Plan:
+    """The plan of a checked program.
+
+    ``outputs`` are the derived events that are asked for: all that have a name, if nothing is said.
+    With ``provenance`` the plan is not rewritten, so that what a result is made of is what the
+    rules say. ``off`` are names of optimisations to leave out. Raises a CheckError where a rule
+    means something that cannot be computed.
     """
+    off = frozenset(off)
+    _check_names(off)
     lowered = with_causes(with_own_rules(checked.program))
     plan = staged(checked if lowered is checked.program else check_program(lowered))
+    plan = _serving(replace(plan, off=off), outputs)
+    if provenance:
+        return plan
     for rewrite in REWRITES:
         if rewrite.__name__ not in off:
             plan = rewrite(plan)
     return plan
+
+
+def _check_names(off: Iterable[str]) -> None:
+    known = optimisations()
+    for name in off:
+        if name not in known:
+            raise InputError(f"there is no optimisation '{name}': there are {', '.join(known)}")
+
+
+def _serving(plan: Plan, outputs: Collection[str] | None) -> Plan:
+    """A plan less what none of its outputs rests on."""
+    if outputs is None:
+        return replace(plan, outputs=plan.public)
+    return replace(plan, stages=needed_stages(plan, outputs), outputs=tuple(outputs))
+
+
+def needed_stages(plan: Plan, outputs: Iterable[str]) -> tuple[Stage, ...]:
+    """The stages of a plan that some of its events rest on."""
+    needed = set(outputs)
+    kept: list[Stage] = []
+    for stage in reversed(plan.stages):
+        if needed & set(stage.events):
+            kept.append(stage)
+            needed |= {use.event for rule in stage.rules for alt in rule for use in alt.uses}
+    return tuple(reversed(kept))

@@ -117,6 +117,10 @@ class Plan:
     stages: tuple[Stage, ...]
     schemas: Mapping[str, EventSchema]
     warnings: tuple[Diagnostic, ...] = ()
+    outputs: tuple[str, ...] = ()
+    """The derived events that are asked for; whatever else is derived serves them."""
+    off: frozenset[str] = frozenset()
+    """The optimisations that are switched off."""
 
     @cached_property
     def derived(self) -> tuple[str, ...]:
@@ -141,7 +145,7 @@ class Plan:
     def whole(self) -> Part:
         """The program as one part."""
         base = frozenset(self.inputs)
-        return Part(self.stages, self.schemas, self.inputs, base, self.public, self.tables)
+        return Part(self.stages, self.schemas, self.inputs, base, self.outputs, self.tables)
 
     @cached_property
     def everything(self) -> Part:

@@ -41,7 +41,7 @@ def batch_job(
     ``limits`` what each task may take."""
     known = {s.name: s.longest for s in plan.checked.program.events if s.longest is not None}
     lengths = known | dict.fromkeys(given.instants, 0)
-    pieces = cut(plan, emit, lengths, slices=True)
+    pieces = cut(plan, lengths, slices=True)
     count = shards or batch_shards(given.rows.sparkSession)
     chain = make_chain(pieces, plan.schemas, emit, count, lineage, until)
     chain = replace(chain, limits=limits)

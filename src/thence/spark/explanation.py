@@ -22,10 +22,10 @@ def explain(program: Program, emit: Any = None, *, streaming: bool = False) -> s
       a by x
       b by x
     """
-    plan = program.plan
+    plan = program.plan_for(program._emitted(emit))
     known = {s.name: s.longest for s in plan.checked.program.events if s.longest is not None}
     lengths = plan.needs.lengths if streaming else known
-    pieces = cut(plan, program._emitted(emit), lengths, slices=not streaming)
+    pieces = cut(plan, lengths, slices=not streaming)
     return "".join(
         line + "\n" for number, piece in enumerate(pieces, 1) for line in _piece(number, piece)
     )

@@ -22,7 +22,6 @@ from thence.io.ingest import misplaced
 from thence.io.temporary import temporary_folder
 from thence.model.errors import InputError
 from thence.model.events import Events
-from thence.plan.partition.parts import needed_stages
 
 if TYPE_CHECKING:
     from thence.plan.tree import Part
@@ -71,8 +70,8 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
 
 def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
     """Refuse tables that do not fit what some events are derived from, before Spark is started."""
-    emit, plan = tuple(names), program.plan
-    given_tables(program, plan.part(needed_stages(plan, emit), emit), tables, False)
+    plan = program.plan_for(names)
+    given_tables(program, plan.part(plan.stages, plan.outputs), tables, False)
 
 
 def refuse_tables(program: Program, frames: Any) -> None:

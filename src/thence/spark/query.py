@@ -10,7 +10,6 @@ from pyspark.sql import DataFrame
 from thence.engine.limits.growth import limits
 from thence.model.errors import InputError
 from thence.model.instants import instant, length
-from thence.plan.partition.parts import needed_stages
 from thence.program import Program
 from thence.spark.batch import batch_job
 from thence.spark.facts import given_tables, refuse_tables
@@ -73,8 +72,8 @@ def detect(
     names = program._emitted(emit)
     if not names:
         raise InputError("the program derives no event, so there is nothing to detect")
-    plan = program.plan
-    part = plan.part(needed_stages(plan, names), names)
+    plan = program.plan_for(names, lineage)
+    part = plan.part(plan.stages, names)
     refuse_tables(program, frames)
     facts = given_tables(program, part, tables, lineage)
     streaming = is_streaming(frames)

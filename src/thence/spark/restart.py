@@ -38,11 +38,12 @@ def check_restart(
     not exist yet, or has no note, is a new checkpoint.
     """
     check_shards(shards)
-    needs = stream_needs(program.plan, allow_unbounded)
+    plan = program.plan_for(program._emitted(emit), lineage)
+    needs = stream_needs(plan, allow_unbounded)
     chain = stream_chain(
-        program.plan,
+        plan,
         needs,
-        program._emitted(emit),
+        plan.outputs,
         shards or stream_partitions(spark),
         lineage,
         late,

@@ -93,7 +93,7 @@ def stream_chain(
     late: bool,
 ) -> Chain:
     """The chain of a stream, with a description of what its state holds."""
-    pieces = cut(plan, emit, needs.lengths, slices=False)
+    pieces = cut(plan, needs.lengths, slices=False)
     chain = make_chain(
         pieces,
         plan.schemas,

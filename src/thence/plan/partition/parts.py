@@ -36,16 +36,14 @@ class Piece:
     repeats: frozenset[str] = frozenset()
 
 
-def cut(
-    plan: Plan, emit: Sequence[str], lengths: Mapping[str, int], slices: bool
-) -> tuple[Piece, ...]:
-    """The pieces of a program that give the events in ``emit``, in the order in which they run.
+def cut(plan: Plan, lengths: Mapping[str, int], slices: bool) -> tuple[Piece, ...]:
+    """The pieces of a plan, in the order in which they run.
 
     ``lengths`` says how long input events last at most, where that is known. With ``slices``, work
     without a key is spread by time where the rules bound it.
     """
-    stages = needed_stages(plan, emit)
-    drafts = _drafts(stages, _key_columns(plan.part(stages, ())))
+    emit = plan.outputs
+    drafts = _drafts(plan.stages, _key_columns(plan.part(plan.stages, ())))
     all_lengths = derived_lengths(plan.stages, lengths)
     readers = [{use.event for stage in d.stages for use in _uses(stage)} for d in drafts]
     pieces = []
@@ -116,17 +114,6 @@ def _piece(
     if slices and reach and all(one.bounded for one in reach.values()):
         return Piece(part, "time", reach=reach)
     return Piece(part, "one place")
-
-
-def needed_stages(plan: Plan, emit: Iterable[str]) -> tuple[Stage, ...]:
-    """The stages of a program that some of its events depend on."""
-    requested = set(emit)
-    kept: list[Stage] = []
-    for stage in reversed(plan.stages):
-        if requested & set(stage.events):
-            kept.append(stage)
-            requested |= {use.event for use in _uses(stage)}
-    return tuple(reversed(kept))
 
 
 def _key_columns(part: Part) -> Columns:

@@ -1,0 +1,1 @@
+"""Rewrites: each gives another plan that finds the same events for less. One a file."""

@@ -1,0 +1,195 @@
+"""A plan as text: what every join reads, keeps and gives, for people and for fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from thence.logic.bounds import UNBOUNDED, Constraint
+from thence.logic.conjunct import (
+    Column,
+    Conjunct,
+    NodeTime,
+    WindowUse,
+    is_inner,
+    name_of_node,
+    partition_key,
+    retentions,
+)
+from thence.logic.expr import Aggregate, Call, Const, Expr
+from thence.logic.policy import UNRESTRICTED, policy_text
+from thence.model.schema import EventSchema
+from thence.model.text import shortened
+from thence.model.time import format_duration, format_timestamp
+from thence.plan.prepared import Prepared
+from thence.plan.tree import Plan, Stage
+
+
+def plan_text(plan: Plan, rules: Mapping[str, Sequence[str]] | None = None) -> str:
+    """All of a plan: inputs, stages with their joins, what is kept, partition keys.
+
+    ``rules`` are the rules of each derived event as the user wrote them, to stand beside.
+    """
+    rules = rules or {}
+    inputs = plan.checked.program.events
+    lines = ["inputs", *(f"  {schema}{_kept(plan, schema.name)}" for schema in inputs)]
+    tables = plan.checked.program.tables
+    if tables:
+        lines += ["", "tables", *(f"  {schema}{_looked_up(plan, schema)}" for schema in tables)]
+    for number, stage in enumerate(plan.stages, 1):
+        lines += ["", *_stage(plan, stage, number, rules)]
+    if plan.needs.instants:
+        names = ", ".join(sorted(plan.needs.instants))
+        lines += ["", f"bounded if these are instants, which a stream checks: {names}"]
+    if plan.needs.unbounded:
+        lines += ["", "unbounded state (a stream refuses this unless allow_unbounded is set)"]
+        lines += [f"  {d.message}" for d in plan.needs.unbounded]
+    return "\n".join(lines) + "\n"
+
+
+def _kept(plan: Plan, event: str) -> str:
+    if event not in plan.needs.retention:
+        return "   -- not used" if event not in plan.public else ""
+    columns = ", ".join(sorted(plan.columns.get(event, ()))) or "none"
+    return f"   -- {_retention(plan.needs.retention[event].micros)}; columns read: {columns}"
+
+
+def _looked_up(plan: Plan, schema: EventSchema) -> str:
+    if schema.name not in plan.columns:
+        return "   -- not used"
+    columns = ", ".join(sorted(plan.columns[schema.name])) or "none"
+    return f"   -- true at all times, in every place; columns read: {columns}"
+
+
+def _uses(plan: Plan, conjunct: Conjunct) -> list[str]:
+    """What each atom of a join is kept for; a row of a table is no state."""
+    kept = retentions(conjunct, plan.needs.lengths)
+    return [
+        "table" if use.fact else _retention(each.micros)
+        for use, each in zip(conjunct.atoms, kept, strict=True)
+    ]
+
+
+def _retention(micros: int) -> str:
+    if micros >= UNBOUNDED:
+        return "kept forever"
+    if micros <= 0:
+        return "not kept"
+    # A strict bound is one microsecond short of a round figure, which says nothing to a reader.
+    return f"kept for {format_duration(micros + 1 if (micros + 1) % 1000 == 0 else micros)}"
+
+
+def _stage(
+    plan: Plan, stage: Stage, number: int, rules: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    names = ", ".join(_event(name) for name in stage.events)
+    yield f"stage {number}: {names}{' (recursive, to a fixpoint)' if stage.recursive else ''}"
+    for name in stage.events:
+        schema = plan.schemas[name]
+        attributes = ", ".join(f"{a.name} {a.type}" for a in schema.attributes)
+        yield f"  {_event(name)}({attributes}){_kept(plan, name)}"
+        yield from (f"    {shortened(text)}" for text in rules.get(name, ()))
+    for rule in stage.rules:
+        for alternative in rule:
+            yield from _rule(plan, alternative)
+
+
+def _event(name: str) -> str:
+    return f"inner pattern {name}" if is_inner(name) else name
+
+
+def _rule(plan: Plan, rule: Prepared) -> Iterator[str]:
+    conjunct = rule.conjunct
+    uses = _uses(plan, conjunct)
+    yield f"  join for {_event(conjunct.event)}"
+    for atom in conjunct.positive:
+        use = conjunct.atoms[atom]
+        label = f"{use.label}: " if use.label else ""
+        yield f"    {label}{use.event}   -- {uses[atom]}"
+    for link in conjunct.links:
+        yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
+    for constraint in rule.constraints:
+        yield f"    time:  {bound(conjunct, constraint)}"
+    for predicate in conjunct.predicates:
+        yield f"    where: {expression(conjunct, predicate)}"
+    for window in conjunct.windows:
+        yield from _window(rule, window, uses[window.atom])
+    if conjunct.policy != UNRESTRICTED:
+        yield f"    using: {policy_text(conjunct.policy)}"
+    start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
+    yield f"    at:    [{start}, {end}]"
+    if conjunct.completions:
+        times = ", ".join(name_of_node(conjunct, completion) for completion in conjunct.completions)
+        yield f"    reported when the horizon has passed {times}"
+    else:
+        yield "    reported at once"
+    key = ", ".join(partition_key(conjunct))
+    yield f"    partition key: {key or 'none'}"
+
+
+def _window(rule: Prepared, window: WindowUse, kept: str) -> Iterator[str]:
+    conjunct = rule.conjunct
+    use = conjunct.atoms[window.atom]
+    if window.mode == "previous":
+        return
+    word = window.mode if window.last is None else f"{window.mode} the last {window.last}"
+    yield f"    {word}: {_event(use.event)}   -- {kept}"
+    for name, expr in window.links:
+        yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
+    for c in rule.reduced(window.constraints):
+        yield f"      time:  {bound(conjunct, c)}"
+    for predicate in window.predicates:
+        yield f"      where: {expression(conjunct, predicate)}"
+    if window.repetition is not None:
+        how = window.repetition
+        most = "any number of" if how.most is None else f"at most {how.most}"
+        yield f"      times: at least {how.least}, {most} repetitions"
+        for condition in (*how.conditions, *how.linked):
+            yield f"      each:  {expression(conjunct, condition)}"
+
+
+def bound(conjunct: Conjunct, constraint: Constraint) -> str:
+    """A bound between two times of a join as text."""
+    later, earlier, limit = constraint.later, constraint.earlier, constraint.limit
+    if later == 0:
+        return f"{name_of_node(conjunct, earlier)} >= {format_timestamp(-limit)}"
+    if earlier == 0:
+        return f"{name_of_node(conjunct, later)} <= {format_timestamp(limit)}"
+    x, y = name_of_node(conjunct, later), name_of_node(conjunct, earlier)
+    if limit == -1:
+        return f"{x} < {y}"
+    if limit == 0:
+        return f"{x} <= {y}"
+    if (limit + 1) % 1000 == 0:
+        # A strict bound by a round number of milliseconds.
+        shift = limit + 1
+        if shift < 0:
+            return f"{x} + {format_duration(-shift)} < {y}"
+        return f"{x} < {y} + {format_duration(shift)}"
+    if limit < 0:
+        return f"{x} + {format_duration(-limit)} <= {y}"
+    return f"{x} <= {y} + {format_duration(limit)}"
+
+
+def _leaf(conjunct: Conjunct, column: Column) -> str:
+    use = conjunct.atoms[column.atom]
+    return f"{use.label or use.event}.{column.name}"
+
+
+def expression(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
+    """An expression of a join as text, with labels or events where it reads columns."""
+    match expr:
+        case Column():
+            return _leaf(conjunct, expr)
+        case NodeTime(node):
+            return name_of_node(conjunct, node)
+        case Const(value, kind):
+            if kind.kind == "duration":
+                return format_duration(value)
+            if kind.kind == "timestamp":
+                return format_timestamp(value)
+            return "null" if value is None else shortened(repr(value))
+        case Call(function, (left, right)) if not function.isidentifier():
+            return f"({expression(conjunct, left)} {function} {expression(conjunct, right)})"
+        case Call(function, args):
+            return f"{function}({', '.join(expression(conjunct, arg) for arg in args)})"
+    return str(expr)
