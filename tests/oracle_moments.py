@@ -21,7 +21,7 @@ def timer(timer: Timer, of: Interval | None, scope: Scope) -> Interval | None:
 
 
 def allen(relation: str, a: Interval, b: Interval) -> bool:
-    """The thirteen relations; seven as the papers give them, six with the sides exchanged."""
+    """Relations of intervals; seven as the papers give them, six with the sides exchanged."""
     inverse = {
         "after": "before",
         "met_by": "meets",
@@ -40,6 +40,7 @@ def allen(relation: str, a: Interval, b: Interval) -> bool:
         "starts": a.start == b.start and a.end < b.end,
         "finishes": b.start < a.start and a.end == b.end,
         "overlaps": a.start < b.start < a.end < b.end,
+        "intersects": a.start <= b.end and b.start <= a.end,
     }[relation]
 
 

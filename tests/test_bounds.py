@@ -143,7 +143,7 @@ def test_exactly_one_allen_relation_holds_between_two_proper_intervals() -> None
     ("name", "inverse"),
     [("before", "after"), ("meets", "met_by"), ("overlaps", "overlapped_by"),
      ("starts", "started_by"), ("during", "contains"), ("finishes", "finished_by"),
-     ("equals", "equals"), ("par", "par")],
+     ("equals", "equals"), ("par", "par"), ("intersects", "intersects")],
 )  # fmt: skip
 def test_inverses_mirror_each_other(name: str, inverse: str) -> None:
     assert holding(inverse) == {(q, p) for p, q in holding(name)}
@@ -151,6 +151,11 @@ def test_inverses_mirror_each_other(name: str, inverse: str) -> None:
 
 def test_a_point_inside_an_interval_is_during_it() -> None:
     assert ((2, 2), (1, 3)) in holding("during")
+
+
+def test_intervals_that_intersect_have_an_instant_in_common() -> None:
+    expected = {(p, q) for p, q in PAIRS if set(range(p[0], p[1] + 1)) & set(range(q[0], q[1] + 1))}
+    assert holding("intersects") == expected
 
 
 def test_par_needs_a_common_stretch_of_time() -> None:

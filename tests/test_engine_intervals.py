@@ -11,7 +11,7 @@ from thence.engine.arrays import ranges
 from thence.engine.join import search
 
 OPERATORS = ("during", "contains", "overlaps", "overlapped_by", "par", "equals", "starts",
-             "finishes", "meets", "before", "after")  # fmt: skip
+             "finishes", "meets", "before", "after", "intersects")  # fmt: skip
 
 HOLDS = {
     "during": lambda s1, e1, s2, e2: s2 < s1 and e1 < e2,
@@ -25,6 +25,7 @@ HOLDS = {
     "meets": lambda s1, e1, s2, e2: e1 == s2,
     "before": lambda s1, e1, s2, e2: e1 < s2,
     "after": lambda s1, e1, s2, e2: e2 < s1,
+    "intersects": lambda s1, e1, s2, e2: s1 <= e2 and s2 <= e1,
 }  # fmt: skip
 
 

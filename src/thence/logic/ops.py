@@ -108,17 +108,18 @@ class Par(Pattern):
 
 AllenRelation = Literal[
     "equals", "before", "after", "meets", "met_by", "during", "contains", "starts", "started_by",
-    "finishes", "finished_by", "overlaps", "overlapped_by",
+    "finishes", "finished_by", "overlaps", "overlapped_by", "intersects",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Allen(Pattern):
-    """One of the thirteen relations between two intervals.
+    """One of the thirteen relations between two intervals, or ``intersects``.
 
     With ``p1`` at [s1, e1] and ``p2`` at [s2, e2]: ``equals`` s1=s2, e1=e2; ``before`` e1<s2;
     ``meets`` e1=s2; ``during`` s2<s1, e1<e2; ``starts`` s1=s2, e1<e2; ``finishes`` s2<s1, e1=e2;
-    ``overlaps`` s1<s2, s2<e1, e1<e2; the others are these with the sides exchanged.
+    ``overlaps`` s1<s2, s2<e1, e1<e2; ``intersects`` s1<=e2, s2<=e1, so they share an instant
+    at least; the others are these with the sides exchanged.
     """
 
     relation: AllenRelation

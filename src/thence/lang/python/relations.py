@@ -70,6 +70,10 @@ class Relations:
         """The other starts first, and ends while this goes on."""
         return self._related("overlapped_by", other)
 
+    def intersects(self, other: Pattern) -> Pattern:
+        """They share an instant at least."""
+        return self._related("intersects", other)
+
 
 class Timers:
     """Intervals relative to an occurrence. A duration is text with a unit, or a timedelta."""
