@@ -384,3 +384,29 @@ def test_examples_compile_and_can_be_streamed(path: Path) -> None:
 def test_every_example_is_described() -> None:
     described = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
     assert [name_of(path) for path in EXAMPLES if name_of(path) not in described] == []
+
+
+# --- for those who change Thence itself -----------------------------------------------------------
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+GLOSSARY = ROOT / "docs" / "glossary.md"
+NAMED = re.compile(r"(?:[a-z_]+/)*[a-z_<>*]+\.(?:py|lark|yaml|txt|md)|(?:[a-z_]+/)+[a-z_]+")
+HOMES = ("", "src/thence", "src/thence/spark")
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    named = {
+        name
+        for span in code(ARCHITECTURE.read_text(encoding="utf-8"))
+        for name in NAMED.findall(span)
+    }
+    patterns = {re.sub(r"<.*?>", "*", name) for name in named}
+    missing = [
+        name for name in patterns if not any(list((ROOT / home).glob(name)) for home in HOMES)
+    ]
+    assert named and not missing
+
+
+def test_the_glossary_is_in_order_and_has_each_word_once() -> None:
+    words = [row[0] for row in rows(GLOSSARY.read_text(encoding="utf-8"))]
+    assert words == sorted(set(words)) and len(words) > 40
