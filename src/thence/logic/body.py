@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from thence.logic.bounds import Constraint
+from thence.logic.bounds import Constraint, less
 from thence.logic.conjunct import (
     EPOCH,
     AtomUse,
@@ -308,7 +308,7 @@ class Body:
 
     def sequence(self, intervals: Sequence[Interval], span: Span) -> Interval:
         for (_, ends), (starts, _) in pairwise(intervals):
-            self.constraints += [Constraint(e, s, -1, span) for e in ends for s in starts]
+            self.constraints += [less(e, s, 0, span) for e in ends for s in starts]
         return intervals[0][0], intervals[-1][1]
 
     def related(self, name: str, left: Pattern, right: Pattern, span: Span) -> Interval:
@@ -335,8 +335,8 @@ class Body:
         """That nothing lies after all of some nodes and before all of others."""
 
         def place(start: int, end: int) -> list[Constraint]:
-            after = [Constraint(node, start, -1, span) for node in opening]
-            return after + [Constraint(end, node, -1, span) for node in closing]
+            after = [less(node, start, 0, span) for node in opening]
+            return after + [less(end, node, 0, span) for node in closing]
 
         opens = self.single("latest", opening, span)
         closes = self.single("earliest", closing, span)
@@ -348,7 +348,7 @@ class Body:
         opens, closes = self.ends(self.label(window, self.definition(window, span)), span)
 
         def place(start: int, end: int) -> list[Constraint]:
-            return [Constraint(opens, start, -1, span), Constraint(end, closes, -1, span)]
+            return [less(opens, start, 0, span), less(end, closes, 0, span)]
 
         self.completions.append(closes)
         kind: Literal["absent", "collect"] = "absent" if pattern.mode == "not" else "collect"
@@ -372,8 +372,8 @@ class Body:
         shape = OPERATORS[pattern.operator].shape(len(pattern.parts), pattern.limit)
         times = [self.ends(found, span)[1] for found in self.parts_of(pattern)]
         self.constraints += [
-            Constraint(times[later], times[earlier], limit, span)
-            for later, earlier, limit in shape.bounds
+            Constraint(times[b.later], times[b.earlier], b.limit, span, b.strict)
+            for b in shape.bounds
         ]
         last = tuple(dict.fromkeys(times[part] for part in shape.at))
         at = self.shifted(self.single("latest", last, span), shape.later, span)
@@ -517,9 +517,10 @@ def _ends_within(stretch: Stretch, times: Sequence[int], span: Span) -> Place:
     """That an event ends between two moments."""
 
     def place(_start: int, end: int) -> list[Constraint]:
+        since, until = times[stretch.since], times[stretch.until]
         return [
-            Constraint(times[stretch.since], end, -stretch.first, span),
-            Constraint(end, times[stretch.until], stretch.last, span),
+            (less if stretch.after else Constraint)(since, end, -stretch.first, span),
+            (less if stretch.before else Constraint)(end, until, stretch.last, span),
         ]
 
     return place

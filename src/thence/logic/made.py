@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thence.logic.bounds import Constraint
+from thence.logic.bounds import Constraint, less
 from thence.logic.conjunct import Column, NodeTime
 from thence.logic.expr import Call, Const, Expr
 from thence.logic.history import CONTEXT, MADE, has_instants
@@ -58,7 +58,7 @@ def following(body: Body, pattern: Pattern, context: Context, span: Span) -> Int
     made = made_by(body, pattern, mark)
     referred = [part.label for part in positive_parts(pattern) if isinstance(part, Ref)]
     nodes = union([starts, starts_of(body, made), *(body.labels[name][0] for name in referred)])
-    body.constraints += [Constraint(e, s, -1, span) for s in nodes for e in context.ends]
+    body.constraints += [less(e, s, 0, span) for s in nodes for e in context.ends]
     for atom in sorted(made.atoms - body.placed):
         use = body.atoms[atom]
         if not use.silent and body.has_column(use.event, CONTEXT):

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from thence.logic.alternatives import alternatives
 from thence.logic.body import Body
-from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
+from thence.logic.bounds import UNBOUNDED, Bounds, Constraint, less
 from thence.logic.conjunct import Column, NodeTime, WindowUse, close_with_extremes
 from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var, conjuncts, leaves
 from thence.logic.history import CONTEXT, context_of, hides_its_past
@@ -96,7 +96,7 @@ class Windows:
             constraints.append(Constraint(use.end, use.start, limit))
         local, links, predicates = self.window_arguments(index, atom, label)
         if window.context is not None:
-            constraints += [Constraint(end, use.start, -1) for end in window.context.ends]
+            constraints += [less(end, use.start) for end in window.context.ends]
         if held and window.context is not None:
             links.append((CONTEXT, NodeTime(self.begins(window.context))))
         elif held:

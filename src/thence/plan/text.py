@@ -74,8 +74,8 @@ def _retention(micros: int) -> str:
         return "kept forever"
     if micros <= 0:
         return "not kept"
-    # A strict bound is one microsecond short of a round figure, which says nothing to a reader.
-    return f"kept for {format_duration(micros + 1 if (micros + 1) % 1000 == 0 else micros)}"
+    # Up to a millisecond more says more to a reader than single microseconds.
+    return f"kept for {format_duration(micros if micros < 1000 else -(-micros // 1000) * 1000)}"
 
 
 def _stage(
@@ -155,19 +155,10 @@ def bound(conjunct: Conjunct, constraint: Constraint) -> str:
     if earlier == 0:
         return f"{name_of_node(conjunct, later)} <= {format_timestamp(limit)}"
     x, y = name_of_node(conjunct, later), name_of_node(conjunct, earlier)
-    if limit == -1:
-        return f"{x} < {y}"
-    if limit == 0:
-        return f"{x} <= {y}"
-    if (limit + 1) % 1000 == 0:
-        # A strict bound by a round number of milliseconds.
-        shift = limit + 1
-        if shift < 0:
-            return f"{x} + {format_duration(-shift)} < {y}"
-        return f"{x} < {y} + {format_duration(shift)}"
-    if limit < 0:
-        return f"{x} + {format_duration(-limit)} <= {y}"
-    return f"{x} <= {y} + {format_duration(limit)}"
+    sign, shift = ("<", limit + 1) if constraint.strict else ("<=", limit)
+    if shift < 0:
+        return f"{x} + {format_duration(-shift)} {sign} {y}"
+    return f"{x} {sign} {y}" + (f" + {format_duration(shift)}" if shift else "")
 
 
 def _leaf(conjunct: Conjunct, column: Column) -> str:

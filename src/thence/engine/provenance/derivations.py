@@ -424,8 +424,7 @@ def _gaps_of(match: Match, window: WindowUse) -> list[Gap]:
     lows: list[tuple[Index, bool]] = []
     highs: list[tuple[Index, bool]] = []
     for c in prepared.reduced(window.constraints):
-        # A strict bound is one microsecond short of a round figure.
-        strict = (c.limit + 1) % 1000 == 0
+        strict = c.strict
         own = (c.later in (use.start, use.end), c.earlier in (use.start, use.end))
         if own == (False, True):
             lows.append((match.time(c.later) - c.limit - strict, strict))
