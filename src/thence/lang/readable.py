@@ -7,24 +7,19 @@ no user would choose: with ``#`` in front, or with a line break, which no name i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain, count
-from typing import Any
 
-from thence.logic.conjunct import is_inner
+from thence.logic.changes import Renaming, renamed
+from thence.logic.conjunct import INNER
 from thence.logic.expr import Attr, CausedBy, TimeOf, Var, read_by
 from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, While, exprs_of, walk
-from thence.logic.policy import Policy
-from thence.model.source import Source, Span
-from thence.model.types import Type
-
-Renaming = Callable[[str], str]
 
 
 def is_hidden(name: str) -> bool:
     """Whether a name is one that no user wrote."""
-    return is_inner(name) or "\n" in name or not name
+    return name.startswith(INNER) or "\n" in name or not name
 
 
 def readable(program: LogicProgram) -> LogicProgram:
@@ -59,8 +54,8 @@ def _rule(rule: Rule, for_event: Renaming) -> Rule:
     events, inside = _names(rule)
     if not any(map(is_hidden, (*events, *inside))):
         return rule
-    renamed: Rule = _renamed(rule, for_event, _fresh(inside))
-    return renamed
+    found: Rule = renamed(replace(rule, hidden=False), for_event, _fresh(inside))
+    return found
 
 
 def _names(rule: Rule) -> tuple[list[str], list[str]]:
@@ -79,30 +74,3 @@ def _names(rule: Rule) -> tuple[list[str], list[str]]:
             case CausedBy(effect, cause):
                 inside += [effect, cause]
     return events, inside
-
-
-def _renamed(node: Any, event: Renaming, inside: Renaming) -> Any:
-    """A rule, pattern or expression with other names for events, and for labels and variables."""
-    if isinstance(node, tuple):
-        return tuple(_renamed(each, event, inside) for each in node)
-    if not is_dataclass(node) or isinstance(node, (Type, Source, Span, type)):
-        return node
-    changed = {
-        field.name: _renamed(getattr(node, field.name), event, inside) for field in fields(node)
-    }
-    match node:
-        case Atom(name) | Rule(name):
-            changed["event"] = event(name)
-        case Var(name) | Label(name):
-            changed["name"] = inside(name)
-        case Ref(label) | Attr(label) | TimeOf(label):
-            changed["label"] = inside(label)
-        case CausedBy(effect, cause):
-            changed["effect"], changed["cause"] = inside(effect), inside(cause)
-        case Timer(of):
-            changed["of"] = inside(of)
-        case While(window):
-            changed["window"] = inside(window)
-        case Policy(_, labels):
-            changed["labels"] = tuple((inside(label), choice) for label, choice in labels)
-    return replace(node, **changed)

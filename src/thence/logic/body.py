@@ -7,7 +7,7 @@ and which bounds hold between them. What must be absent, or is collected, is put
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -54,6 +54,7 @@ from thence.logic.ops import (
     Where,
     While,
     Within,
+    walk,
 )
 from thence.logic.pieces import (
     Context,
@@ -70,6 +71,7 @@ from thence.logic.repetition import joining_variables, shared_variables
 from thence.logic.scope import needed_of
 from thence.logic.sequences import anchored, closed_by, in_sequence
 from thence.logic.timing import as_constraints, relation
+from thence.model.schema import EventSchema
 from thence.model.source import Span
 
 MOST_ATOMS = 200
@@ -82,12 +84,10 @@ class Body:
         self,
         rule: Rule,
         refuse: Refuse,
-        is_table: Callable[[str], bool],
-        has_column: Callable[[str, str], bool],
+        schemas: Mapping[str, EventSchema],
     ) -> None:
         self.refuse = refuse
-        self.is_table = is_table
-        self.has_column = has_column
+        self.schemas = schemas
         self.rule = rule
         self.nodes: list[Node] = [Epoch()]
         self.index: dict[Node, int] = {Epoch(): EPOCH}
@@ -129,6 +129,20 @@ class Body:
     def joining(self) -> frozenset[str]:
         """The variables that several atoms of the rule have, and those that repetitions share."""
         return joining_variables(self.rule)
+
+    @cached_property
+    def hidden_labels(self) -> frozenset[str]:
+        """The labels that no user wrote."""
+        labels = (part for part in walk(self.rule.body) if isinstance(part, Label))
+        return frozenset(label.name for label in labels if label.hidden)
+
+    def is_table(self, name: str) -> bool:
+        """Whether a name is that of a static table."""
+        return name in self.schemas and self.schemas[name].table
+
+    def has_column(self, event: str, name: str) -> bool:
+        """Whether an event has a column of a name."""
+        return event in self.schemas and name in self.schemas[event].names
 
     # -- nodes and constraints
 
@@ -244,11 +258,13 @@ class Body:
         return atom
 
     def use(self, event: str, label: str | None, atom: int, span: Span) -> AtomUse:
+        label = None if label in self.hidden_labels else label
         if self.is_table(event):
             return AtomUse(event, label, EPOCH, EPOCH, span)
         start = self.node(EndPoint(atom, "start"), span)
         end = self.node(EndPoint(atom, "end"), span)
-        return AtomUse(event, label, start, end, span, self.silent)
+        hidden = event in self.schemas and self.schemas[event].hidden
+        return AtomUse(event, label, start, end, span, self.silent, hidden)
 
     def bind(self, atom: int, pattern: Atom) -> None:
         """Columns for the variables of an atom's arguments, conditions for everything else."""

@@ -76,16 +76,14 @@ def limited(body: Body, pattern: Within) -> Interval:
     """``p within d``: from the first start of all that it is made of."""
     span, limit, mark = pattern.span, pattern.limit, mark_of(body)
     starts, ends = body.visit(pattern.pattern)
-    first = starts
-    if not pattern.interval:
-        earlier, columns = beginnings(body, pattern.pattern, mark)
-        first = union([starts, earlier])
-        end = NodeTime(body.single("latest", ends, span)) if columns else None
-        body.conditions += [
-            Call("<=", (Call("-", (end, column)), Const(limit, DURATION)), span)
-            for column in columns
-            if end is not None
-        ]
+    earlier, columns = beginnings(body, pattern.pattern, mark)
+    end = NodeTime(body.single("latest", ends, span)) if columns else None
+    body.conditions += [
+        Call("<=", (Call("-", (end, column)), Const(limit, DURATION)), span)
+        for column in columns
+        if end is not None
+    ]
+    first = union([starts, earlier])
     body.constraints += [Constraint(e, s, limit, span) for e in ends for s in first]
     return starts, ends
 
