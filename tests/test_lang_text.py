@@ -174,7 +174,7 @@ def test_lines_are_short() -> None:
 
 
 def test_hidden_events_get_names_that_can_be_written() -> None:
-    hidden = Rule("#1", (HeadTerm("x", Var("x")),), Atom("a", (("x", Var("x")),)))
+    hidden = Rule("#1", (HeadTerm("x", Var("x")),), Atom("a", (("x", Var("x")),)), hidden=True)
     user = Rule("p", (HeadTerm("x", Var("x")),), Atom("#1", (("x", Var("x")),)))
     program = LogicProgram((EventSchema("a", (Attribute("x", INT),)),), (hidden, user))
     text = format_program(program)
@@ -183,7 +183,7 @@ def test_hidden_events_get_names_that_can_be_written() -> None:
 
 
 def test_a_hidden_event_takes_no_name_that_is_there() -> None:
-    rules = (Rule("#late", (), Atom("a")), Rule("p", (), Atom("#late")))
+    rules = (Rule("#late", (), Atom("a"), hidden=True), Rule("p", (), Atom("#late")))
     program = LogicProgram((EventSchema("a", ()), EventSchema("late", ())), rules)
     assert format_program(program).splitlines()[-1] == "p() <- late_2();"
 
@@ -192,7 +192,7 @@ def test_hidden_labels_and_variables_get_names_that_can_be_written() -> None:
     body = And(
         (
             Where(Label("l\n1", Atom("a")), Call(">", (Attr("l\n1", "x"), Const(1, INT)))),
-            Atom("a", (("x", Var("#x")),)),
+            Atom("a", (("x", Var("x\n")),)),
         )
     )
     program = LogicProgram((EventSchema("a", (Attribute("x", INT),)),), (Rule("p", (), body),))

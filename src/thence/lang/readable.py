@@ -1,47 +1,43 @@
 """Gives names that can be written to whatever a program has under a hidden name.
 
-A front end may need events, labels and variables that no user wrote, and calls them by names that
-no user would choose: with ``#`` in front, or with a line break, which no name in the text can have.
+A front end may need events, labels and variables that no user wrote. Rules say whether their events
+are hidden; labels and variables have names with a line break, which no name in the text can have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import chain, count
 
 from thence.logic.changes import Renaming, renamed
-from thence.logic.conjunct import INNER
 from thence.logic.expr import Attr, CausedBy, TimeOf, Var, read_by
 from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, While, exprs_of, walk
-
-
-def is_hidden(name: str) -> bool:
-    """Whether a name is one that no user wrote."""
-    return name.startswith(INNER) or "\n" in name or not name
 
 
 def readable(program: LogicProgram) -> LogicProgram:
     """The same program, with a fresh plain name for everything hidden.
 
-    >>> hidden = Rule("#late", (), Atom("order"))
+    >>> hidden = Rule("#late", (), Atom("order"), hidden=True)
     >>> shown = readable(LogicProgram((), (hidden, Rule("late", (), Atom("#late")))))
     >>> [rule.event for rule in shown.rules], shown.rules[1].body
     (['late_2', 'late'], Atom(event='late_2', args=()))
     """
     events = [e.name for e in program.declared] + [rule.event for rule in program.rules]
-    for_event = _fresh(events)
+    for_event = _fresh(events, {rule.event for rule in program.rules if rule.hidden})
     rules = tuple(_rule(rule, for_event) for rule in program.rules)
     return replace(program, rules=rules) if rules != program.rules else program
 
 
-def _fresh(names: Iterable[str]) -> Renaming:
-    """What each hidden name becomes, in the order in which they come; others stay."""
+def _fresh(names: Iterable[str], hidden: Collection[str] = ()) -> Renaming:
+    """What each name becomes that is hidden or cannot be written, in the order in which they come;
+    others stay."""
     known = list(dict.fromkeys(names))
-    taken = {name for name in known if not is_hidden(name)}
+    unwritten = [name for name in known if name in hidden or "\n" in name or not name]
+    taken = set(known).difference(unwritten)
     chosen: dict[str, str] = {}
-    for name in filter(is_hidden, known):
+    for name in unwritten:
         plain = re.sub(r"\W+", "_", name).strip("_")
         stem = plain if plain[:1].isalpha() else f"inner_{plain}".rstrip("_")
         tries = chain([stem], (f"{stem}_{number}" for number in count(2)))
@@ -52,9 +48,10 @@ def _fresh(names: Iterable[str]) -> Renaming:
 
 def _rule(rule: Rule, for_event: Renaming) -> Rule:
     events, inside = _names(rule)
-    if not any(map(is_hidden, (*events, *inside))):
+    for_name = _fresh(inside)
+    if all(for_event(e) == e for e in events) and all(for_name(n) == n for n in inside):
         return rule
-    found: Rule = renamed(replace(rule, hidden=False), for_event, _fresh(inside))
+    found: Rule = renamed(replace(rule, hidden=False), for_event, for_name)
     return found
 
 
