@@ -187,3 +187,17 @@ def test_a_session_goes_on_from_saved_state() -> None:
         session = thence.compile(EVENTS + rules).session(max_delay="0s", state=session.save())
     collect(found, rows_of(session.advance(30 * 10**6)))
     assert found == rows_of(whole)
+
+
+def test_what_is_told_of_a_shared_pattern_is_told_of_its_place() -> None:
+    body = "x: a(k, _), w: from_end(x, 5 s), while w: collect ({}: b(k, _) seq c(k, _));\n"
+    rules = absent("b(k, _) seq c(k, _)")
+    rules += f"p(k, count()) <- {body.format('m')}q(k, count()) <- {body.format('n')}"
+    program = thence.compile(EVENTS + rules)
+    events = {n: [{"k": 1, "v": 0, "time": at * 10**6}] for at, n in enumerate("abc", 1)}
+    found = program.run(events, until=10**8, trace=True)
+    for head, label, line in (("p", "m", 3), ("q", "n", 4)):
+        (derivation,) = found.trace(head, 0).derivations
+        (inner,) = (cause for cause in derivation.causes if cause.collected)
+        assert [each.line for each in (derivation, *inner.derivations)] == [line, line]
+        assert [each.label for each in inner.derivations[0].causes] == [label, None]

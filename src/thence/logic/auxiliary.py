@@ -32,10 +32,13 @@ _DIGITS = 8
 class Auxiliary:
     """The auxiliary events of a program, and their rules.
 
-    Names come from what the rules say, so that they stay the same when other rules change.
+    Names come from what the rules say, so that they stay the same when other rules change. With
+    ``placed``, patterns of different rules are different, and so are those with other names inside:
+    what is told of an event is then told of one place in the text.
     """
 
-    def __init__(self, program: LogicProgram) -> None:
+    def __init__(self, program: LogicProgram, placed: bool = False) -> None:
+        self._placed = placed
         self._taken = {each.name for each in program.declared}
         self._taken |= {rule.event for rule in program.rules}
         self._names: dict[str, str] = {}
@@ -60,7 +63,8 @@ class Auxiliary:
 
     def event(self, rules: Sequence[Rule]) -> str:
         """The event that stands for a pattern, given its rules."""
-        event, new = self.reserved(canonical(rules))
+        place = [(str(rule.span), str(rule)) for rule in rules] if self._placed else ""
+        event, new = self.reserved(f"{canonical(rules)}{place}")
         if new:
             self.define(event, rules)
         else:

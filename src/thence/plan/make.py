@@ -45,8 +45,8 @@ def make(
     """
     off = frozenset(off)
     _check_names(off)
-    program = merged(checked.program)
-    auxiliary = Auxiliary(program)
+    program = checked.program if provenance else merged(checked.program)
+    auxiliary = Auxiliary(program, placed=provenance)
     lowered = with_causes(with_own_rules(program, auxiliary), auxiliary)
     if lowered is not checked.program:
         checked = check_program(lowered)
