@@ -21,9 +21,9 @@ from typing import Any
 
 from thence.logic.changes import changed, renamed
 from thence.logic.conjunct import INNER
-from thence.logic.ops import Atom, LogicProgram, Rule, Since
+from thence.logic.ops import Atom, LogicProgram, Rule, Since, walk
 
-OWN = INNER
+OWN = ""
 """What the rules of a pattern call its event, in heads and bodies, before it has a name."""
 
 _DIGITS = 8
@@ -46,6 +46,9 @@ class Auxiliary:
 
     def __contains__(self, event: str) -> bool:
         return event in self._rules
+
+    def __len__(self) -> int:
+        return len(self._rules)
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -104,7 +107,7 @@ def canonical(rules: Sequence[Rule]) -> str:
     """What some rules say, as a text that is equal for equal patterns.
 
     >>> from thence.logic.expr import Var
-    >>> one, other = (Rule("#", (), Atom("a", (("n", Var(name)),))) for name in "xy")
+    >>> one, other = (Rule(OWN, (), Atom("a", (("n", Var(name)),))) for name in "xy")
     >>> canonical([one]) == canonical([other])
     True
     """
@@ -148,13 +151,11 @@ def merged(program: LogicProgram) -> LogicProgram:
 
 def _named(rule: Rule, event: str) -> Rule:
     """A rule with the name of its event in the place of ``OWN``."""
-
-    def change(node: Any) -> Any:
-        own = isinstance(node, Atom) and node.event == OWN
-        return replace(node, event=event) if own else node
-
-    found: Rule = changed(rule, change)
-    return replace(found, event=event, hidden=True)
+    own = [part for part in walk(rule.body) if isinstance(part, Atom) and part.event == OWN]
+    body = rule.body
+    if own:
+        body = changed(body, lambda node: replace(node, event=event) if node in own else node)
+    return replace(rule, event=event, body=body, hidden=True)
 
 
 def _widened(rule: Rule, other: Rule) -> Rule:

@@ -60,7 +60,7 @@ class _Staging:
                     self.known[event] = self.auxiliary.rules_of(event)
                 self.joins[event] = []
                 for rule in self.known.get(event, self.own[event]):
-                    before = len(self.auxiliary.events)
+                    before = len(self.auxiliary)
                     try:
                         conjuncts = self.joined(rule)
                     except CheckError as error:

@@ -90,14 +90,14 @@ def with_own_rules(program: LogicProgram, auxiliary: Auxiliary) -> LogicProgram:
         return rule
 
     rules = [split(replace(rule, body=_repeating_events(rule.body))) for rule in program.rules]
-    for done in count():  # contexts may need rules of their own
-        if done == len(auxiliary.events):
-            break
-        event = auxiliary.events[done]
-        auxiliary.define(event, [split(rule) for rule in auxiliary.rules_of(event)])
+    done = 0
+    while done < len(auxiliary):  # contexts may need rules of their own
+        for event in auxiliary.events[done:]:
+            auxiliary.define(event, [split(rule) for rule in auxiliary.rules_of(event)])
+            done += 1
     problems.raise_if_any()
     found = (*rules, *auxiliary.rules)
-    return replace(program, rules=found) if auxiliary.events else program
+    return replace(program, rules=found) if len(auxiliary) else program
 
 
 def _repeating_events(pattern: Pattern) -> Pattern:
