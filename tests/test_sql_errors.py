@@ -295,8 +295,6 @@ def test_what_an_event_clause_is_refused_for(
         ("p <- a\nCREATE EVENT r AS SELECT n FROM a;", "a", "a `;` is missing", "ends with `;`"),
         ("CREATE EVENT a AS SELECT * FROM b;", "a", "declared with `event`", "another name"),
         ("CREATE EVENT follows AS SELECT * FROM b;", "follows", "an operator of", "another name"),
-        ("CREATE EVENT `#1` AS SELECT * FROM b;", "`#1`", "a pattern inside another", "than #"),
-        ("event `#1`();", "`#1`", "a pattern inside another", "than #"),
         ("CREATE EVENT r AS SELECT * FROM r;", "r", "follow from its own", "list the columns"),
         ("CREATE EVENT r SELECT n FROM a;", "SELECT", "unexpected 'SELECT'", "expected `as`"),
     ],

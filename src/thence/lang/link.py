@@ -16,7 +16,6 @@ from thence.lang.sql.syntax import CreateEvent
 from thence.lang.timers import TIMERS
 from thence.lang.values import Values
 from thence.lang.words import AGGREGATES, PATTERN_OPERATORS
-from thence.logic.conjunct import is_inner
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
 from thence.logic.repetition import as_a_whole, settled
@@ -30,8 +29,6 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     """The logic program of parsed statements. Raises CheckError with every error found."""
     report = Report(source)
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
-    for statement in statements:
-        _check_is_public(statement, report)
     rules = lower(statements, report)
     schemas = _schemas(declared, report)
     events = {
@@ -92,19 +89,6 @@ def _check_event_name(name: str, span: Span, report: Report, what: str = "event"
         )
     elif name == "_":
         report.error(span, f"{article} {what} cannot be called '_': that stands for anything")
-
-
-def _check_is_public(statement: s.Statement | CreateEvent, report: Report) -> None:
-    """Refuse names that patterns inside others are given. (Those of queries inside others can be
-    written, so that a program that is printed as rules can be read again.)"""
-    if is_inner(statement.name) and statement.name[1:].isdigit():
-        start = statement.start if isinstance(statement, s.RuleDecl) else statement.name_start
-        report.error(
-            Span(start, statement.name_end),
-            f"an event cannot be called '{statement.name}': that name stands for a pattern inside "
-            "another",
-            "begin it with something else than #",
-        )
 
 
 def _declare_head(
@@ -184,6 +168,7 @@ def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rul
         Span(rule.start, rule.end),
         Span(rule.start, rule.head_end),
         policy_of(rule.policy, report),
+        rule.hidden,
     )
     return settled(as_a_whole(found))
 

@@ -297,6 +297,7 @@ class RuleDecl:
     head_end: int
     end: int
     policy: tuple[PolicyWord, ...] = ()
+    hidden: bool = False
 
 
 Statement: TypeAlias = EventDecl | RuleDecl

@@ -264,9 +264,9 @@ class _Graph:
         """What an operator over moments says of the ends of its parts, and of what is absent or
         collected."""
         ends: list[_Point] = [(part, "e") for part in node.parts or (node,)]
-        for later, earlier, limit in shape.bounds:
-            if limit <= 0:
-                self.before(ends[later], ends[earlier], strict=limit < 0)
+        for bound in shape.bounds:
+            if bound.limit <= 0:
+                self.before(ends[bound.later], ends[bound.earlier], strict=bound.limit < 0)
         if len(shape.at) == 1 and shape.later == 0:
             self.same((node, "e"), ends[shape.at[0]])
         # The last absence is that of all alternatives.
@@ -279,6 +279,10 @@ class _Graph:
             if inner not in self.assumed:
                 continue
             if stretch.first >= 0:
-                self.before(ends[stretch.since], (inner, "e"), strict=stretch.first > 0)
+                self.before(
+                    ends[stretch.since], (inner, "e"), strict=stretch.after or stretch.first > 0
+                )
             if stretch.until in shape.at and stretch.last <= shape.later:
-                self.before((inner, "e"), (node, "e"), strict=stretch.last < shape.later)
+                self.before(
+                    (inner, "e"), (node, "e"), strict=stretch.before or stretch.last < shape.later
+                )

@@ -141,7 +141,9 @@ class _Lowering:
         self.columns[event] = tuple(term.alias or "" for term in terms)
         head_end = min(select.end, select.start + len("SELECT"))
         self.inner.append(
-            s.RuleDecl(event, terms, items, select.start, head_end, head_end, select.end, policy)
+            s.RuleDecl(
+                event, terms, items, select.start, head_end, head_end, select.end, policy, True
+            )
         )
         return event
 

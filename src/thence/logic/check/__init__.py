@@ -83,7 +83,7 @@ def check_program(program: LogicProgram) -> Checked:
     _check_known(columns, first_rules, views, problems)
     problems.raise_if_any()
     schemas = dict(declared)
-    schemas |= {name: derived_schema(name, columns[name]) for name in first_rules}
+    schemas |= {name: derived_schema(rule, columns[name]) for name, rule in first_rules.items()}
     return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings())
 
 

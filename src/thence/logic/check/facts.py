@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
-from thence.logic.conjunct import is_inner
 from thence.logic.expr import CausedBy, Expr, TimeOf, read_by
 from thence.logic.ops import (
     Allen,
@@ -45,8 +44,8 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
         return
     whole = facts.table_of(view.rule.body)
     if whole is not None:
-        event = view.rule.event
-        where = "this part of a rule" if is_inner(event) else f"the body of '{event}'"
+        rule = view.rule
+        where = "this part of a rule" if rule.hidden else f"the body of '{rule.event}'"
         problems.error(
             view.rule.span,
             f"nothing in {where} occurs: the table '{whole}' has rows, "

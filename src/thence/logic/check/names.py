@@ -7,7 +7,6 @@ from itertools import combinations
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope
-from thence.logic.conjunct import is_inner
 from thence.logic.expr import (
     Aggregate,
     Attr,
@@ -77,7 +76,7 @@ def _refuse_variable(
 
 def _refuse_label(label: str, span: Span, view: RuleView, problems: Problems) -> None:
     holders = [each for each in view.scopes if label in each.labels]
-    if is_inner(label):
+    if any(definition.hidden for definition in view.definitions.get(label, ())):
         # What is read of a pattern that is evaluated on its own comes through a label of its own.
         problems.error(
             span,

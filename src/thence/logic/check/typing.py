@@ -235,8 +235,11 @@ def _learn(view: RuleView, columns: dict[str, dict[str, Type | None]]) -> bool:
     return learned
 
 
-def derived_schema(name: str, columns: Mapping[str, Type | None]) -> EventSchema:
-    """The schema of an event whose columns are all known."""
-    return EventSchema(
-        name, tuple(Attribute(each, kind) for each, kind in columns.items() if kind is not None)
-    )
+def derived_schema(rule: Rule, columns: Mapping[str, Type | None]) -> EventSchema:
+    """The schema of an event whose columns are all known, from its first rule."""
+    found = [
+        Attribute(name, kind, term.role)
+        for (name, kind), term in zip(columns.items(), rule.terms, strict=True)
+        if kind is not None
+    ]
+    return EventSchema(rule.event, tuple(found), hidden=rule.hidden)
