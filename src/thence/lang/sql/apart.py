@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from thence.lang import syntax as s
+from thence.lang.precedence import join
+from thence.lang.report import Refused
 from thence.lang.sql.events import Node, Place, certain, occurring, walk
 from thence.lang.sql.moments import POINTS
 from thence.lang.sql.names import Alias
-from thence.lang.sql.refusal import Refused
+from thence.logic.expr import Attr, Call, Expr, TimeOf
 from thence.logic.moments import OPERATORS, Shape
 from thence.model.source import Span
 
@@ -137,22 +138,21 @@ def _cannot_say(one: str, two: str, span: Span) -> Refused:
     )
 
 
-def differ(one: Alias, two: Alias, equal: frozenset[str], span: Span) -> s.Node:
+def differ(one: Alias, two: Alias, equal: frozenset[str], span: Span) -> Expr:
     """The condition that two events of one stream are not the same: a column differs, or a time.
 
     ``equal`` are columns that are the same anyway.
     """
-    rows: list[s.Node | s.Op] = []
-    columns = [column for column in one.columns if column not in equal]
-    for column in (*columns, "start", "end"):
-        if rows:
-            rows.append(s.Op("infix", "or", span.start, span.end))
-        rows += [
-            s.Dotted(one.name, column, span.start, span.start, span.end),
-            s.Op("infix", "is distinct from", span.start, span.end),
-            s.Dotted(two.name, column, span.start, span.start, span.end),
-        ]
-    return s.Chain(tuple(rows), span.start, span.end, 2)
+    read = [
+        *(
+            (Attr(one.name, c, span), Attr(two.name, c, span))
+            for c in one.columns
+            if c not in equal
+        ),
+        (TimeOf(one.name, "start", span), TimeOf(two.name, "start", span)),
+        (TimeOf(one.name, "end", span), TimeOf(two.name, "end", span)),
+    ]
+    return join("or", [Call("is distinct from", pair, span) for pair in read], span)
 
 
 # -- what the operators say about time

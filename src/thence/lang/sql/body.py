@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from thence.lang import syntax as s
+from thence.lang.report import Refused
 from thence.lang.sql import syntax as q
 from thence.lang.sql.apart import differ, pairs
 from thence.lang.sql.conditions import targets
@@ -27,12 +28,11 @@ from thence.lang.sql.lookups import (
     Variables,
     holds_query,
     lookup,
-    row_items,
+    row_patterns,
     with_rows,
 )
-from thence.lang.sql.names import Alias, Names, Value, conjuncts, renamed
-from thence.lang.sql.patterns import Columns, Writer
-from thence.lang.sql.refusal import Refused
+from thence.lang.sql.names import Alias, Names, free, reads, renamed
+from thence.lang.sql.patterns import Writer, conjunction
 from thence.lang.sql.repeated import (
     alone,
     check_apart,
@@ -40,26 +40,28 @@ from thence.lang.sql.repeated import (
     check_condition,
     owners_of,
 )
+from thence.logic.expr import Expr, Var, conjuncts
+from thence.logic.ops import Pattern
 from thence.model.source import Span
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The items of a rule's body, and what the select list must know of its aliases.
+    """A rule's body, and what the select list must know of its aliases.
 
     ``certain`` aliases are bound in every match and ``occurring`` ones in some. Those that are
-    ``collected``, or that ``names`` has as repeated, may be many; ``beside`` are those that stand
-    in FROM alone, each with its place there. ``loose`` are partition columns on which repetitions
-    agree only if the rule's head shows them. ``merged`` says that the policy makes one result of
-    several matches, over which aggregates are.
+    ``collected``, or that ``names`` has as repeated, may be many; ``only_in_from`` are those that
+    stand in no EVENT clause, each with its place. ``loose`` are partition columns on which
+    repetitions agree only if the rule's head shows them. ``merged`` says that the policy makes one
+    result of several matches, over which aggregates are.
     """
 
-    items: tuple[s.Node, ...]
+    pattern: Pattern
     names: Names
     certain: frozenset[str]
     occurring: frozenset[str]
     collected: frozenset[str]
-    beside: Mapping[str, Span]
+    only_in_from: Mapping[str, Span]
     loose: frozenset[str] = frozenset()
     merged: bool = False
 
@@ -70,48 +72,52 @@ def body(select: q.Select, names: Names, tables: Tables) -> Body:
     streams = places(clause.root)
     clause = _with_tables(clause, names)
     found = places(clause.root)
-    beside = _beside(clause, found, names)
+    only = _only_in_from(clause, found, names)
     top = found[0]
-    found += [Place(node, top, {node.alias}) for node in beside]
-    collected = [*beside, *(inner for node in occurring(top.root) for inner in node.collected)]
+    found += [Place(node, top, {node.alias}) for node in only]
+    collected = [*only, *(inner for node in occurring(top.root) for inner in node.collected)]
     _check_once(found, names)
     known = _with_copies(clause, names)
     owners = owners_of(found, names)
     check_collecting(collected, top.root)
     shared = names.partition if owners else _shared(found, names.partition)
     names = replace(names, shared=shared, repeated=frozenset(owners))
-    conditions: dict[Node, list[s.Node]] = {}
+    conditions: dict[Node, list[Expr]] = {}
     asked: list[Lookup] = []
     taken = {*known, *shared}
-    for part in (part for node in select.conditions for part in conjuncts(node)):
-        if holds_query(part):
-            asked.append(lookup(part, names, tables, taken))
-            continue
-        condition = names.value(part)
-        check_condition(condition, owners)
-        _add(condition, found, clause, conditions)
+    written = (names.value(node, queries=True) for node in select.conditions)
+    for condition in (part for value in written for part in conjuncts(value)):
+        if holds_query(condition):
+            asked.append(lookup(condition, names, tables, taken))
+        else:
+            check_condition(condition, owners)
+            _add(condition, found, clause, conditions)
     for pair in pairs(streams, known, clause.copies):
         check_apart(pair.one, pair.two, owners, pair.at.span)
         different = differ(known[pair.one], known[pair.two], names.partition, pair.at.span)
         conditions.setdefault(pair.at, []).append(different)
     beyond = {each: _owner(each, found, clause, names) for each in asked}
-    known |= _with_rows(select, beyond, known, clause, names, tables)
+    events = {alias.name: alias.event for alias in known.values()}
+    events |= _with_rows(select, beyond, clause, names, tables)
     variables = None if _is_about_kinds(select, clause) else Variables(taken)
     rows = [
-        item for each in asked if not beyond[each] for item in row_items(each, names, variables)
+        pattern
+        for each in asked
+        if not beyond[each]
+        for pattern in row_patterns(each, names, variables)
     ]
     columns = _columns(select, known, shared, variables)
-    writer = Writer(known, columns, conditions)
-    window = clause.windows[0] if beside else None
-    main = writer.pattern(clause.root, window)
-    items = (main, *(writer.collect(node) for node in beside), *rows)
+    label = free("window", known)
+    labelled = clause.windows[0] if only else None
+    writer = Writer(events, columns, conditions, tables.base, label, labelled)
+    parts = (writer.pattern(clause.root), *map(writer.collect, only), *rows)
     return Body(
-        items,
+        conjunction(parts, clause.root.span),
         names,
         certain(clause.root),
         frozenset(top.aliases),
         frozenset(part.alias for node in collected for part in occurring(node) if part.alias),
-        {node.alias: names.aliases[node.alias].span for node in beside},
+        {node.alias: names.aliases[node.alias].span for node in only},
         shared if alone(streams) else frozenset(),
         _has_word(select, "cumulative"),
     )
@@ -155,7 +161,7 @@ def _with_tables(clause: Expression, names: Names) -> Expression:
     return replace(clause, root=operator("and", (clause.root, *leaves), clause.root.span))
 
 
-def _beside(clause: Expression, found: list[Place], names: Names) -> list[Node]:
+def _only_in_from(clause: Expression, found: list[Place], names: Names) -> list[Node]:
     """The aliases that stand in FROM only: a BETWEEN window collects them."""
     standing = {alias for place in found for alias in place.aliases}
     left = [alias for alias in names.aliases.values() if alias.name not in standing]
@@ -216,16 +222,16 @@ def _shared(found: list[Place], partition: frozenset[str]) -> frozenset[str]:
 def _owner(requested: Lookup, found: list[Place], clause: Expression, names: Names) -> str:
     """The alias among whose events those with such rows are found first; none where rows are
     looked up for the match as it is."""
-    top, reads = found[0], requested.reads
-    inner = any(reads & place.aliases for place in found[1:])
+    top, read = found[0], requested.reads
+    inner = any(read & place.aliases for place in found[1:])
     untils = [node.parts[1] for node in occurring(top.root) if node.kind == "until"]
     closing = [*clause.copies, *map(certain, untils)]
-    closes = bool(reads) and any(reads <= set(each) for each in closing)
-    if reads <= certain(top.root) and not (inner or closes or reads & names.repeated):
+    closes = bool(read) and any(read <= set(each) for each in closing)
+    if read <= certain(top.root) and not (inner or closes or read & names.repeated):
         return ""
-    if len(reads) == 1:
-        return min(reads)
-    shown = " and ".join(f"'{alias}'" for alias in sorted(reads))
+    if len(read) == 1:
+        return min(read)
+    shown = " and ".join(f"'{alias}'" for alias in sorted(read))
     raise Refused(
         requested.span,
         f"this looks rows up for {shown}, of which some are absent, collected, repeated, or in "
@@ -238,13 +244,12 @@ def _owner(requested: Lookup, found: list[Place], clause: Expression, names: Nam
 def _with_rows(
     select: q.Select,
     beyond: Mapping[Lookup, str],
-    known: Mapping[str, Alias],
     clause: Expression,
     names: Names,
     tables: Tables,
-) -> dict[str, Alias]:
-    """The aliases that stand for those events of their stream that have certain rows."""
-    changed: dict[str, Alias] = {}
+) -> dict[str, str]:
+    """The hidden events of aliases that stand for those of their stream that have certain rows."""
+    changed: dict[str, str] = {}
     for alias in dict.fromkeys(filter(None, beyond.values())):
         requested = [each for each, owner in beyond.items() if owner == alias]
         if alias in names.repeated and _has_word(select, "strict"):
@@ -255,9 +260,9 @@ def _with_rows(
                 "say which events there are in a query of its own: FROM (SELECT … WHERE EXISTS "
                 "(…)) a",
             )
-        read = with_rows(known[alias], requested, names, tables)
+        read = with_rows(names.aliases[alias], requested, names, tables)
         copies = [each[alias] for each in clause.copies if alias in each]
-        changed |= {name: replace(known[name], read=read) for name in (alias, *copies)}
+        changed |= dict.fromkeys((alias, *copies), read)
     return changed
 
 
@@ -275,11 +280,11 @@ def _columns(
     known: Mapping[str, Alias],
     shared: frozenset[str],
     variables: Variables | None,
-) -> dict[str, Columns]:
+) -> dict[str, list[tuple[str, Var]]]:
     """The columns of each alias that are variables: those on which all streams agree, and those by
     which rows are looked up."""
-    common = {column.text: column for column in select.partition if column.text in shared}
-    found: dict[str, Columns] = {}
+    common = {c.text: Var(c.text, s.span_of(c)) for c in select.partition if c.text in shared}
+    found: dict[str, list[tuple[str, Var]]] = {}
     for name, alias in known.items():
         own = [] if variables is None else variables.arguments(name, alias.span)
         found[name] = [*({} if alias.table else common).items(), *own]
@@ -287,24 +292,16 @@ def _columns(
 
 
 def _add(
-    condition: Value,
+    condition: Expr,
     found: list[Place],
     clause: Expression,
-    conditions: dict[Node, list[s.Node]],
+    conditions: dict[Node, list[Expr]],
 ) -> None:
     values = [condition]
     for copies in clause.copies:
         # What is said of the closing event alone says which events close the window.
-        values += [
-            replace(
-                value,
-                node=renamed(value.node, copies),
-                plain=frozenset(copies[alias] for alias in value.plain),
-                folded=frozenset(copies[alias] for alias in value.folded),
-            )
-            for value in values
-            if value.reads and value.reads <= copies.keys()
-        ]
+        closing = [value for value in values if reads(value) and reads(value) <= copies.keys()]
+        values += [renamed(value, copies) for value in closing]
     for value in values:
         for node in targets(value, found):
-            conditions.setdefault(node, []).append(value.node)
+            conditions.setdefault(node, []).append(value)

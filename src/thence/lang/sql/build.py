@@ -22,7 +22,6 @@ from thence.lang.tokens import (
 )
 from thence.lang.words import MOST_TICKS
 from thence.model.source import Span
-from thence.model.types import NULL
 
 Parts: TypeAlias = list[Any]
 _ROWS = frozenset({"seq", "and", "or"})
@@ -274,19 +273,16 @@ class BuildSql(Transformer[Token, Any]):
 
     # -- queries in conditions
 
-    def exists(self, parts: Parts) -> s.Chain:
-        asks = replace(self.in_query(parts), text="exists")
-        return s.Chain((asks,), asks.start, asks.end, asks.depth + 1)
+    def exists(self, parts: Parts) -> s.Nested:
+        word, _, query, close = parts
+        return s.Nested(query, start_of(word), end_of(close), query.depth + 1)
 
     def in_query(self, parts: Parts) -> s.Op:
-        """The query is a literal, whose value is of event SQL's own tree."""
-        word, _, query, close = parts
-        start, end = start_of(word), end_of(close)
-        held = s.Literal_(query, NULL, start, end, query.depth)
-        return s.Op("postfix", "in query", start, end, (held,), query.depth + 1)
+        held = self.exists(parts)
+        return s.Op("postfix", "in", held.start, held.end, (held,), held.depth + 1)
 
     def not_in_query(self, parts: Parts) -> s.Op:
-        return replace(self.in_query(parts[1:]), text="not in query", start=start_of(parts[0]))
+        return replace(self.in_query(parts[1:]), text="not in", start=start_of(parts[0]))
 
     # -- events
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from thence.lang import syntax as s
 from thence.lang.problem import too_deep, too_many
+from thence.lang.report import Refused
 from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
-from thence.lang.sql.names import Names
-from thence.lang.sql.refusal import Refused
+from thence.lang.sql.names import Names, free
 from thence.lang.words import ALLEN, CALLS, MOMENT_OPERATORS, MOST_PATTERNS, WINDOW_OPERATORS
 from thence.model.names import did_you_mean
 from thence.model.source import Span
@@ -273,7 +273,7 @@ class _Reader:
     def earlier(self, closing: Node) -> Node:
         """What would have closed a window earlier: the closing part under other names."""
         mark = f"′{len(self.copies) + 1}" if self.copies else "′"
-        names = {alias: alias + mark for alias in aliases(closing)}
+        names = {alias: free(alias + mark, self.names.aliases) for alias in aliases(closing)}
         self.copies.append(names)
         self.count(sum(1 for _ in walk(closing)), closing.span)
         return _renamed(closing, names)

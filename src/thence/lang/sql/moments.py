@@ -1,4 +1,4 @@
-"""Operators over moments in an EVENT clause, and the calls of rules that say the same."""
+"""Operators over moments in an EVENT clause."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TypeVar
 
-from thence.lang import syntax as s
+from thence.lang.report import Refused
 from thence.lang.sql import syntax as q
-from thence.lang.sql.refusal import Refused
 from thence.lang.words import CALLS
 from thence.logic.alternatives import MOST_ALTERNATIVES
 from thence.model.source import Span
-from thence.model.types import DURATION
 
 T = TypeVar("T")
 
@@ -87,19 +85,3 @@ def choices(node: q.Operation) -> Iterator[tuple[q.Happening, ...]]:
                 "give parts of it names of their own, with WITH",
             )
         yield choice
-
-
-def arguments(
-    name: str,
-    parts: Sequence[s.Node],
-    absent: Sequence[s.Node],
-    collected: Sequence[s.Node],
-    limit: int,
-    span: Span,
-) -> tuple[s.Node, ...]:
-    """The arguments of the call that says the same in the rule language."""
-    row = CALLS[name]
-    found = row.arguments(parts, absent, collected)
-    if row.duration is not None:
-        found.insert(row.duration, s.Literal_(limit, DURATION, span.start, span.end))
-    return tuple(found)

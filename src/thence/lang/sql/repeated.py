@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from thence.lang import syntax as s
+from thence.lang.report import Refused
 from thence.lang.sql.events import Node, Place, occurring
-from thence.lang.sql.names import Names, Value
-from thence.lang.sql.refusal import Refused
+from thence.lang.sql.names import Names, span_of
+from thence.logic.expr import Expr, has_aggregate, labels
 from thence.model.source import Span
 
 Owners = Mapping[str, tuple[Node, ...]]
@@ -90,22 +90,22 @@ def check_apart(one: str, two: str, owners: Owners, span: Span) -> None:
         )
 
 
-def check_condition(condition: Value, owners: Owners) -> None:
+def check_condition(condition: Expr, owners: Owners) -> None:
     """Refuse a condition that cannot be asked of each repetition."""
-    plain = sorted(alias for alias in condition.plain if alias in owners)
+    plain = sorted(alias for alias in labels(condition) if alias in owners)
     if not plain:
         return
     other = next((each for each in plain if owners[each] != owners[plain[0]]), None)
     if other is not None:
         raise Refused(
-            s.span_of(condition.node),
+            span_of(condition),
             f"this condition is asked of each '{plain[0]}', and of each '{other}', which are "
             "repeated one without the other",
             f"compare aggregates: FIRST({plain[0]}.x) < LAST({other}.x)",
         )
-    if condition.aggregates:
+    if has_aggregate(condition):
         raise Refused(
-            s.span_of(condition.node),
+            span_of(condition),
             f"this condition is asked of each '{plain[0]}', while its aggregate is about all "
             "repetitions together",
             f"compare aggregates with each other: MAX({plain[0]}.x) < 2 * AVG({plain[0]}.x)",
