@@ -9,7 +9,6 @@ from lark import Token, Transformer
 
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
-from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import (
     duration_of,
@@ -20,7 +19,7 @@ from thence.lang.tokens import (
     token_span,
     unquoted,
 )
-from thence.lang.words import MOST_TICKS
+from thence.lang.words import CALLS, MOST_TICKS
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]
@@ -426,7 +425,9 @@ def _number_or_limit(name: Token, args: Parts, span: Span) -> q.Limit | None:
         args.pop(0)
         # Whatever is too long for a number of events is too large in any case.
         return q.Limit(int(number[:9]), start_of(number), end_of(number))
-    place = 1 if name.lower() in moments.TIMED and len(args) > 1 else len(args) - 1
+    operator = CALLS.get(name.lower())
+    second = operator is not None and operator.duration == 1 and len(args) > 1
+    place = 1 if second else len(args) - 1
     return _limit(args.pop(place)) if isinstance(args[place], Token) else None
 
 

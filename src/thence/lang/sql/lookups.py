@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from thence.lang import syntax as s
 from thence.lang.report import Refused
 from thence.lang.sql import syntax as q
-from thence.lang.sql.names import Alias, Names, Query, free, span_of
-from thence.lang.sql.patterns import atom, conjunction, filtered
-from thence.logic.changes import changed
+from thence.lang.sql.clause import atom, conjunction, filtered
+from thence.lang.sql.names import Alias, Names, Query, free, mapped, span_of
 from thence.logic.expr import Attr, Call, Expr, Var, conjuncts, has_aggregate, labels, leaves
 from thence.logic.ops import HeadTerm, NoFact, Pattern
 from thence.logic.repetition import reads_previous
@@ -230,21 +229,15 @@ class Variables:
         return [(column, Var(name, span)) for (of, column), name in given if of == alias]
 
 
-def row_patterns(found: Lookup, names: Names, variables: Variables | None) -> list[Pattern]:
-    """The parts of a conjunction that a lookup amounts to. Without ``variables``, absent rows are
+def row_patterns(row: Row, names: Names, variables: Variables | None) -> list[Pattern]:
+    """The parts of a conjunction that a row amounts to. Without ``variables``, an absent one is
     told by conditions."""
-    return [
-        pattern
-        for row in found.rows
-        for pattern in _row_patterns(row, names, variables if row.absent else None)
-    ]
-
-
-def _row_patterns(row: Row, names: Names, variables: Variables | None) -> list[Pattern]:
-    columns: dict[str, Var] = {}
+    if not row.absent:
+        variables = None
+    first, columns = row.tables[0], dict[str, Var]()
     left: list[Expr] = []
     for condition in row.conditions:
-        pair = None if variables is None else _pair(condition, row.tables[0], names)
+        pair = None if variables is None else _pair(condition, first, names)
         if pair is None or variables is None or pair[0] in columns:
             left.append(condition)
             continue
@@ -253,11 +246,11 @@ def _row_patterns(row: Row, names: Names, variables: Variables | None) -> list[P
             value = Var(variables.of(value.label, value.name), value.span)
         columns[column] = value
     *others, last = (
-        atom(table.name, table.event, columns.items() if table is row.tables[0] else (), table.span)
+        atom(table.name, table.event, table.span, columns.items() if table is first else ())
         for table in row.tables
     )
-    whole = filtered(last, left, row.tables[-1].span)
-    return [*others, NoFact(whole, row.tables[0].span) if row.absent else whole]
+    whole = filtered(last, left)
+    return [*others, NoFact(whole, first.span) if row.absent else whole]
 
 
 def _pair(condition: Expr, table: Alias, names: Names) -> tuple[str, Var | Attr] | None:
@@ -285,19 +278,15 @@ def with_rows(alias: Alias, lookups: Sequence[Lookup], names: Names, tables: Tab
     variables = Variables(
         {alias.name, *(t.name for w in lookups for r in w.rows for t in r.tables)}
     )
-    rows = [
-        pattern
-        for each in lookups
-        for pattern in row_patterns(_mapped(each, own), names, variables)
-    ]
-    events = atom(alias.name, alias.event, variables.arguments(alias.name, alias.span), alias.span)
+    patterns: list[Pattern] = []
+    for each in lookups:
+        for row in each.rows:
+            conditions = tuple(mapped(condition, own) for condition in row.conditions)
+            patterns += row_patterns(replace(row, conditions=conditions), names, variables)
+    columns = variables.arguments(alias.name, alias.span)
+    events = atom(alias.name, alias.event, alias.span, columns)
     head = [
         HeadTerm(column, Attr(alias.name, column, alias.span), alias.span)
         for column in alias.columns
     ]
-    return tables.add(alias.name, head, conjunction((events, *rows), alias.span))
-
-
-def _mapped(found: Lookup, leaf: Callable[[Expr], Expr]) -> Lookup:
-    rows = (replace(row, conditions=changed(row.conditions, leaf)) for row in found.rows)
-    return replace(found, rows=tuple(rows))
+    return tables.add(alias.name, head, conjunction((events, *patterns)))

@@ -11,7 +11,6 @@ from thence.lang.report import Refused, Refusing
 from thence.lang.scope import Scope
 from thence.lang.sql import syntax as q
 from thence.lang.values import Values
-from thence.logic.changes import changed
 from thence.logic.expr import (
     PREVIOUS,
     Aggregate,
@@ -24,6 +23,7 @@ from thence.logic.expr import (
     labels,
     leaves,
 )
+from thence.logic.ops import Pattern
 from thence.model.names import did_you_mean
 from thence.model.source import NOWHERE, Source, Span
 
@@ -263,9 +263,9 @@ def free(name: str, taken: Container[str]) -> str:
 # -- expressions
 
 
-def span_of(expr: Expr) -> Span:
-    """Where an expression stands in the text."""
-    span: Span = getattr(expr, "span")  # noqa: B009 (every class of expressions has one)
+def span_of(node: Expr | Pattern) -> Span:
+    """Where an expression or a pattern stands in the text."""
+    span: Span = getattr(node, "span")  # noqa: B009 (every class of them has one)
     return span
 
 
@@ -285,23 +285,23 @@ def reads(expr: Expr) -> frozenset[str]:
     return labels(expr) | aggregated(expr)
 
 
-def mapped(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
-    """An expression with its leaves replaced; an aggregate is one."""
+def mapped(expr: Expr, leaf: Callable[[Expr], Expr], inside: bool = False) -> Expr:
+    """An expression with its leaves replaced; an aggregate is one, unless ``inside`` says that what
+    it reads is to be replaced instead."""
     if isinstance(expr, Call):
-        return replace(expr, args=tuple(mapped(arg, leaf) for arg in expr.args))
-    return leaf(expr)
+        return replace(expr, args=tuple([mapped(arg, leaf, inside) for arg in expr.args]))
+    if not inside or not isinstance(expr, Folded) or expr.aggregate.arg is None:
+        return leaf(expr)
+    arg = mapped(expr.aggregate.arg, leaf)
+    return replace(expr, aggregate=replace(expr.aggregate, arg=arg))
 
 
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     """An expression that reads other aliases instead."""
 
     def leaf(node: Expr) -> Expr:
-        match node:
-            case Attr(label, name, span) if label in names:
-                return Attr(names[label], name, span)
-            case TimeOf(label, which, span) if label in names:
-                return TimeOf(names[label], which, span)
+        if isinstance(node, Attr | TimeOf) and node.label in names:
+            return replace(node, label=names[node.label])
         return node
 
-    found: Expr = changed(expr, leaf)
-    return found
+    return mapped(expr, leaf, inside=True)

@@ -16,9 +16,9 @@ from thence.lang.report import Refused
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body
 from thence.lang.sql.catalog import Column, column_of
+from thence.lang.sql.clause import atom, filtered
 from thence.lang.sql.lookups import AddRule
 from thence.lang.sql.names import Alias, aggregated, aggregates, free, mapped, span_of
-from thence.lang.sql.patterns import atom, filtered
 from thence.logic.expr import (
     Aggregate,
     Attr,
@@ -74,7 +74,7 @@ class Handover:
     def made(self, add: AddRule, body: Pattern, kept: Sequence[Expr], span: Span) -> Pattern:
         """What the first rule derives, as the body of the second one, under conditions."""
         head = [HeadTerm(n, term_value(v), span_of(v)) for n, v in self.columns.items()]
-        return filtered(atom(self.label, add("groups", head, body), (), span), kept, span)
+        return filtered(atom(self.label, add("groups", head, body), span), kept)
 
 
 def select_list(

@@ -17,11 +17,10 @@ from thence.lang.report import Refused
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import body
 from thence.lang.sql.catalog import column_of
+from thence.lang.sql.clause import atom, filtered
 from thence.lang.sql.lookups import AddRule, Tables, holds_query, lookup, with_rows
 from thence.lang.sql.names import Alias, Names, free, mapped, renamed, span_of
-from thence.lang.sql.patterns import atom, filtered
 from thence.lang.sql.select_list import Handover, Selected
-from thence.logic.changes import changed
 from thence.logic.expr import Attr, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
 from thence.logic.ops import And, AnyOne, HeadTerm, Label, Pattern, Ticks, While
 from thence.model.names import did_you_mean
@@ -135,8 +134,7 @@ class _Rows:
 
     def value(self, node: s.Node, given: Mapping[str, Expr] | None = None) -> Expr:
         """An expression over groups of rows; ``given`` are names for others."""
-        found: Expr = changed(self.names.value(node, grouped=True, given=given), self._leaf)
-        return found
+        return mapped(self.names.value(node, grouped=True, given=given), self._leaf, inside=True)
 
     def _leaf(self, node: Expr) -> Expr:
         match node:
@@ -245,7 +243,7 @@ def _collecting(
 
     def events(label: str) -> Pattern:
         own = [renamed(condition, {stream.name: label}) for condition in conditions]
-        return filtered(atom(label, stream.event, keys, span), own, span)
+        return filtered(atom(label, stream.event, span, keys), own)
 
     opening = events(groups.free("arrived"))
     tick = groups.free("tick")
@@ -255,6 +253,6 @@ def _collecting(
         assert window.reach is not None
         head = [HeadTerm(key, value, span) for key, value in keys]
         ticks = add("ticks", head, Ticks(opening, window.slide, window.reach, span))
-        point = atom(tick, ticks, keys, span)
+        point = atom(tick, ticks, span, keys)
     target = events(groups.collected)
     return And((point, While(tick, "collect", target, span, window.reach, window.rows)), span)

@@ -8,20 +8,31 @@ says that they differ in some column or in time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from thence.lang.precedence import join
 from thence.lang.report import Refused
-from thence.lang.sql.events import Node, Place, certain, occurring, walk
-from thence.lang.sql.moments import POINTS
-from thence.lang.sql.names import Alias
+from thence.lang.sql.clause import (
+    Place,
+    alternatives,
+    certain,
+    holds,
+    occurring,
+    occurring_aliases,
+    parts_of,
+    rebuilt,
+    unseen,
+    walk,
+)
+from thence.lang.sql.names import Alias, span_of
 from thence.logic.expr import Attr, Call, Expr, TimeOf
-from thence.logic.moments import OPERATORS, Shape
+from thence.logic.moments import OPERATORS, RELATIVE, Shape
+from thence.logic.ops import Allen, AnyOne, Label, Moments, Not, Or, Pattern, Seq, Until, Within
 from thence.model.source import Span
 
-_Point = tuple[object, str]
-"""The start or the end of a node or, by its name, of an alias."""
+_Point = tuple[int | str, str]
+"""The start or the end of a pattern, by its identity, or of an alias, by its name."""
 
 _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
     "before": ((0, "e", 1, "s"),),
@@ -34,19 +45,17 @@ _BEFORE: dict[str, tuple[tuple[int, str, int, str], ...]] = {
     "finished_by": ((0, "s", 1, "s"),),
     "overlaps": ((0, "s", 1, "s"), (0, "e", 1, "e")),
     "overlapped_by": ((1, "s", 0, "s"), (1, "e", 0, "e")),
-    "between": ((0, "e", 1, "s"),),
-    "until": ((0, "e", 1, "s"),),
 }
-"""What lies strictly before what: (part, its start or end, part, its start or end)."""
+"""What lies strictly before what: (side, its start or end, side, its start or end)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two aliases of one stream, and the node around which it is said that they differ."""
+    """Two aliases of one stream, and the pattern around which it is said that they differ."""
 
     one: str
     two: str
-    at: Node
+    at: Pattern
 
 
 def pairs(
@@ -58,26 +67,31 @@ def pairs(
     closed."""
     root = found[0].root
     closing = [set(each.values()) for each in copies]
-    opening = {node.absent[1]: node.parts[0] for node in walk(root) if node.kind == "without"}
+    opening = {
+        id(part.absent[1]): part.parts[0]
+        for part in walk(root)
+        if isinstance(part, Moments) and part.operator == "without"
+    }
     for place in found:
         yield from _in_one_place(place, root, events)
-        opens = set(_aliases(opening[place.root])) if place.root in opening else set()
+        opens = opening.get(id(place.root))
+        opened = set() if opens is None else set(occurring_aliases(opens))
         for around in place.around():
-            yield from _across(place, around, root, events, closing, opens)
+            yield from _across(place, around, root, events, closing, opened)
 
 
 def _across(
     place: Place,
     around: Place,
-    root: Node,
+    root: Pattern,
     events: Mapping[str, Alias],
     closing: Sequence[set[str]],
     opens: set[str],
 ) -> Iterator[Pair]:
     """An alias of an absent pattern, and one of what it is absent from."""
     beside = _with(around.root, place.root)
-    for one in _aliases(beside):
-        for two in _aliases(place.root):
+    for one in occurring_aliases(beside):
+        for two in occurring_aliases(place.root):
             if events[one].event != events[two].event:
                 continue
             if one not in opens and any((one in each) != (two in each) for each in closing):
@@ -86,16 +100,17 @@ def _across(
                 continue
             readable = around is place.parent and one in certain(beside)
             if not readable or two not in certain(place.root):
-                raise _cannot_say(one, two, place.root.span)
+                raise _cannot_say(one, two, span_of(place.root))
             yield Pair(one, two, place.root)
 
 
-def _in_one_place(place: Place, root: Node, events: Mapping[str, Alias]) -> Iterator[Pair]:
+def _in_one_place(place: Place, root: Pattern, events: Mapping[str, Alias]) -> Iterator[Pair]:
     for node in occurring(place.root):
-        if len(node.parts) < 2 or node.kind in ("or", "anyone"):
+        parts = parts_of(node)
+        if len(parts) < 2 or isinstance(node, Or | AnyOne):
             continue
-        inside = [_aliases(part) for part in node.parts]
-        bound = [certain(part) for part in node.parts]
+        inside = list(map(occurring_aliases, parts))
+        bound = list(map(certain, parts))
         known = certain(node)
         done: set[tuple[str, str]] = set()
         for at, left in enumerate(inside):
@@ -112,21 +127,20 @@ def _in_one_place(place: Place, root: Node, events: Mapping[str, Alias]) -> Iter
                         if apart(one, two, node, place) or apart(one, two, root, place):
                             continue
                         if not {one, two} <= known:
-                            raise _cannot_say(one, two, node.span)
+                            raise _cannot_say(one, two, span_of(node))
                         yield Pair(one, two, node)
 
 
-def _with(node: Node, absent: Node) -> Node:
-    """A node without the alternatives in which an absent pattern inside it plays no part."""
-    if absent not in walk(node):
-        return node
-    if node.kind in ("or", "anyone"):
-        return next(_with(part, absent) for part in node.parts if absent in walk(part))
-    return replace(node, parts=tuple(_with(part, absent) for part in node.parts))
+def _with(pattern: Pattern, absent: Pattern) -> Pattern:
+    """A pattern without the alternatives in which an absent pattern inside it plays no part."""
 
+    def chosen(was: Pattern, now: Pattern) -> Pattern:
+        if not isinstance(was, Or | AnyOne):
+            return now
+        pairs = zip(was.parts, parts_of(now), strict=True)
+        return next((part for each, part in pairs if holds(each, absent)), now)
 
-def _aliases(node: Node) -> list[str]:
-    return list(dict.fromkeys(part.alias for part in occurring(node) if part.kind == "alias"))
+    return rebuilt(pattern, chosen)
 
 
 def _cannot_say(one: str, two: str, span: Span) -> Refused:
@@ -158,9 +172,9 @@ def differ(one: Alias, two: Alias, equal: frozenset[str], span: Span) -> Expr:
 # -- what the operators say about time
 
 
-def apart(one: str, two: str, root: Node, place: Place) -> bool:
+def apart(one: str, two: str, root: Pattern, place: Place) -> bool:
     """Whether the operators alone make two events different, one of which is of the place."""
-    graph = _Graph(one, two, root, {place.root, *(each.root for each in place.around())})
+    graph = _Graph(one, two, root, {id(place.root), *(id(each.root) for each in place.around())})
     graph.add(root)
     return any(
         graph.strictly_before((left, which), (right, which))
@@ -172,9 +186,11 @@ def apart(one: str, two: str, root: Node, place: Place) -> bool:
 class _Graph:
     """Which start or end comes before which, for occurrences that have both aliases."""
 
-    def __init__(self, one: str, two: str, root: Node, assumed: set[Node]) -> None:
-        self.requested = {one, two}
-        self.leaves = [node for node in walk(root) if node.alias in self.requested]
+    def __init__(self, one: str, two: str, root: Pattern, assumed: set[int]) -> None:
+        self.leaves: dict[str, set[int]] = {one: set(), two: set()}
+        for part in walk(root):
+            if isinstance(part, Label) and part.name in self.leaves:
+                self.leaves[part.name].add(id(part))
         self.assumed = assumed
         """Absent patterns that are assumed to occur, since they are what is asked about."""
         self.edges: dict[_Point, list[tuple[_Point, bool]]] = {}
@@ -200,85 +216,88 @@ class _Graph:
                     stack.append(state)
         return False
 
-    def add(self, node: Node) -> None:
-        """Add what a node says, and what its parts say."""
-        kind, parts = node.kind, node.parts
-        self.before((node, "s"), (node, "e"))
-        if kind == "alias":
-            self.same((node, "s"), (node.alias, "s"))
-            self.same((node, "e"), (node.alias, "e"))
+    def add(self, node: Pattern) -> None:
+        """Add what a pattern says, and what its parts say."""
+        start, end = (id(node), "s"), (id(node), "e")
+        self.before(start, end)
+        if isinstance(node, Label):
+            self.same(start, (node.name, "s"))
+            self.same(end, (node.name, "e"))
             return
-        if kind in ("or", "anyone"):
-            parts = self.branch(node)
+        parts = self.branch(node) if isinstance(node, Or | AnyOne) else parts_of(node)
         for part in parts:
             self.add(part)
-        for earlier, which, later, other in _BEFORE.get(kind, ()):
-            self.before((node.parts[earlier], which), (node.parts[later], other), strict=True)
-        if kind in ("seq", "relative"):
+        self.interval(node, parts)
+        if isinstance(node, Allen):
+            for side, which, later, other in _BEFORE.get(node.relation, ()):
+                self.before((id(parts[side]), which), (id(parts[later]), other), strict=True)
+        if _in_a_row(node):
             for first, second in pairwise(parts):
-                self.before((first, "e"), (second, "s"), strict=True)
-        self.span(node, parts)
-        if kind in OPERATORS:
-            self.moments(node, OPERATORS[kind].shape(len(parts), node.limit))
-        for inner in (*node.absent, *node.collected):
-            if inner in self.assumed:
+                self.before((id(first), "e"), (id(second), "s"), strict=True)
+            self.same(end, (id(parts[-1]), "e"))
+            if not isinstance(node, Moments):
+                self.same(start, (id(parts[0]), "s"))
+        for inner in unseen(node):
+            if id(inner) in self.assumed:
                 self.add(inner)
-                if kind == "between":
-                    self.before((parts[0], "e"), (inner, "s"), strict=True)
-                    self.before((inner, "e"), (parts[1], "s"), strict=True)
+                if isinstance(node, Not):
+                    self.before((id(node.first), "e"), (id(inner), "s"), strict=True)
+                    self.before((id(inner), "e"), (id(node.last), "s"), strict=True)
+        if isinstance(node, Moments):
+            self.moments(node, OPERATORS[node.operator].shape(len(parts), node.limit))
 
-    def branch(self, node: Node) -> tuple[Node, ...]:
+    def branch(self, node: Or | AnyOne) -> tuple[Pattern, ...]:
         """The alternative that must be the one: all of what is asked about is in it, or one of the
         two aliases stands nowhere else. None where that cannot be told."""
         if len(node.parts) == 1:
             return node.parts
         for part in node.parts:
-            inside = set(walk(part))
-            if not self.assumed.isdisjoint(inside) or any(
-                all(leaf in inside for leaf in self.leaves if leaf.alias == alias)
-                for alias in self.requested
-            ):
+            inside = set(map(id, walk(part)))
+            if self.assumed & inside or any(own <= inside for own in self.leaves.values()):
                 return (part,)
         return ()
 
-    def span(self, node: Node, parts: tuple[Node, ...]) -> None:
-        """Where a node occurs, as far as its parts say."""
-        kind = node.kind
+    def interval(self, node: Pattern, parts: tuple[Pattern, ...]) -> None:
+        """Where a pattern occurs, as far as its parts say."""
+        start, end = (id(node), "s"), (id(node), "e")
         for part in parts:
-            self.before((part, "e"), (node, "e"))
-            if kind == "anyone":
-                self.same((part, "e"), (node, "e"))
-            elif kind in ("or", "within"):
-                self.same((part, "s"), (node, "s"))
-                self.same((part, "e"), (node, "e"))
-            elif kind not in POINTS:
-                self.before((node, "s"), (part, "s"))
-        if kind in POINTS or kind == "anyone":
-            self.same((node, "s"), (node, "e"))
-        if kind in ("seq", "between", "until"):
-            self.same((node, "s"), (parts[0], "s"))
-        if kind in ("seq", "between", "until", "relative"):
-            self.same((node, "e"), (parts[-1], "e"))
+            self.before((id(part), "e"), end)
+            if isinstance(node, AnyOne | Or | Within):
+                self.same((id(part), "e"), end)
+            if isinstance(node, Or | Within):
+                self.same((id(part), "s"), start)
+            elif not isinstance(node, AnyOne | Moments):
+                self.before(start, (id(part), "s"))
+        if isinstance(node, Moments | AnyOne):
+            self.same(start, end)
 
-    def moments(self, node: Node, shape: Shape) -> None:
+    def moments(self, node: Moments, shape: Shape) -> None:
         """What an operator over moments says of the ends of its parts, and of what is absent or
         collected."""
-        ends: list[_Point] = [(part, "e") for part in node.parts or (node,)]
+        end = (id(node), "e")
+        ends: list[_Point] = [(id(part), "e") for part in node.parts]
         for later, earlier, limit in shape.bounds:
             if limit <= 0:
                 self.before(ends[later], ends[earlier], strict=limit < 0)
         if len(shape.at) == 1 and shape.later == 0:
-            self.same((node, "e"), ends[shape.at[0]])
-        # The last absence is that of all alternatives.
-        absences = [*shape.absences, *shape.absences[-1:] * len(node.absent)]
+            self.same(end, ends[shape.at[0]])
         placed = [
-            *zip(node.absent, absences, strict=False),
+            *zip(node.absent, shape.absences, strict=True),
             *zip(node.collected, shape.collections, strict=True),
         ]
-        for inner, stretch in placed:
-            if inner not in self.assumed:
-                continue
-            if stretch.first >= 0:
-                self.before(ends[stretch.since], (inner, "e"), strict=stretch.first > 0)
-            if stretch.until in shape.at and stretch.last <= shape.later:
-                self.before((inner, "e"), (node, "e"), strict=stretch.last < shape.later)
+        for pattern, stretch in placed:
+            for inner in (pattern, *alternatives(pattern)):
+                if id(inner) not in self.assumed:
+                    continue
+                if stretch.first >= 0:
+                    since = ends[stretch.since]
+                    self.before(since, (id(inner), "e"), strict=stretch.first > 0)
+                if stretch.until in shape.at and stretch.last <= shape.later:
+                    self.before((id(inner), "e"), end, strict=stretch.last < shape.later)
+
+
+def _in_a_row(node: Pattern) -> bool:
+    """Whether each part of a pattern ends before the next one starts."""
+    if isinstance(node, Moments):
+        return node.operator == RELATIVE
+    return isinstance(node, Seq | Not | Until)
