@@ -48,14 +48,8 @@ class MomentCalls:
         if operator.last == "same" and len(events) == operator.least:
             self._refuse_labels(events[-1])
             events.append(events[-1])
-        among = operator.last == "among"
-        given = operator.divided(events[: operator.least] if among else events)
-        found = {role: tuple(map(self._pattern, nodes)) for role, nodes in given.items()}
-        if among:
-            choice = tuple(map(self._pattern, events[operator.least :]))
-            base = [name for name, info in self._events.items() if info.base]
-            found[operator.roles[-1]] += (any_of(choice, base, span),)
-        return Moments(name, found["part"], found["absent"], limit, span, found["collected"])
+        base = [each for each, info in self._events.items() if info.base]
+        return moments(name, [*map(self._pattern, events)], limit, base, span)
 
     def _refuse_number(self, node: s.Apply, name: str, operator: Operator) -> None:
         """Say how many arguments an operator takes."""
@@ -126,6 +120,20 @@ class MomentCalls:
         parts = [tuple(self._pattern(event) for event in choice) for choice in choices]
         joined = [And(part, span) if len(part) > 1 else part[0] for part in parts]
         return AnyOne(tuple(joined), span)
+
+
+def moments(
+    name: str, arguments: Sequence[Pattern], limit: int, base: Iterable[str], span: Span
+) -> Moments:
+    """An operator over moments. ``arguments`` are all that it has, in the order in which they are
+    written; ``base`` are the events that come in."""
+    operator = CALLS[name]
+    among = operator.last == "among"
+    found = operator.divided(arguments[: operator.least] if among else arguments)
+    if among:
+        found[operator.roles[-1]].append(any_of(arguments[operator.least :], base, span))
+    parts, absent, collected = (tuple(found[role]) for role in ("part", "absent", "collected"))
+    return Moments(name, parts, absent, limit, span, collected)
 
 
 def any_of(choice: Sequence[Pattern], base: Iterable[str], span: Span) -> Pattern:

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 from thence.lang import syntax as s
-from thence.lang.moments import any_of
+from thence.lang.moments import any_of, moments
 from thence.lang.precedence import join
 from thence.lang.problem import check_nesting, too_many
 from thence.lang.report import Refused
@@ -296,16 +296,9 @@ class _Reader:
         if name == "both" and len(given) > 2:
             points = tuple(AnyOne((part,), span_of(part)) for part in given)
             return AnyOne((Within(And(points, span), limit, span),), span)
-        operator = CALLS[name]
-        among = operator.last == "among"
-        found = operator.divided(given[: operator.least] if among else given)
-        if among:
-            choice = any_of(given[operator.least :], self.base, span)
-            found[operator.roles[-1]].append(choice)
-        elif operator.last == "same":
-            found["absent"].append(self.earlier(found["part"][-1]))
-        parts, absent, collected = map(tuple, (found["part"], found["absent"], found["collected"]))
-        return Moments(name, parts, absent, limit, span, collected)
+        if CALLS[name].last == "same":
+            given += (self.earlier(given[-1]),)
+        return moments(name, given, limit, self.base, span)
 
     def sequence(self, parts: Sequence[q.Happening], span: Span) -> Pattern:
         """``SEQ(a, !c, b)``: absent is ``c`` between its neighbours."""
