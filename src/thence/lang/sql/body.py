@@ -26,10 +26,10 @@ from thence.lang.sql.clause import (
     walk,
 )
 from thence.lang.sql.conditions import (
-    alone,
-    check_apart,
     check_collecting,
     check_condition,
+    check_distinct,
+    is_one_repetition,
     owners_of,
     targets,
 )
@@ -102,7 +102,7 @@ def body(select: q.Select, names: Names, tables: Tables) -> Body:
             _add(condition, found, clause, conditions)
     for pair in pairs(streams, known, clause.copies):
         span = span_of(pair.at)
-        check_apart(pair.one, pair.two, owners, span)
+        check_distinct(pair.one, pair.two, owners, span)
         different = differ(known[pair.one], known[pair.two], names.partition, span)
         conditions.setdefault(id(pair.at), []).append(different)
     beyond = {each: _owner(each, found, clause, names) for each in asked}
@@ -136,15 +136,15 @@ def body(select: q.Select, names: Names, tables: Tables) -> Body:
         frozenset(top.aliases),
         frozenset(alias for each in collected for alias in occurring_aliases(each)),
         {event.name: event.span for event in only},
-        shared if alone(streams) else frozenset(),
+        shared if is_one_repetition(streams) else frozenset(),
         _has_word(select, "cumulative"),
     )
 
 
 def _clause(select: q.Select, names: Names, base: Sequence[str]) -> Clause:
     """The EVENT clause; without one, the only alias, or all of them within the limit given."""
-    if select.happening is not None:
-        found = clause_of(select.happening, names, base)
+    if select.event is not None:
+        found = clause_of(select.event, names, base)
     else:
         streams = [alias for alias in names.aliases.values() if not alias.table]
         events = tuple(map(event_of, streams))

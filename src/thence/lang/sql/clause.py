@@ -211,10 +211,10 @@ def event_of(alias: Alias, span: Span | None = None) -> Label:
     return atom(alias.name, alias.event, span or alias.span)
 
 
-def clause_of(happening: q.Happening, names: Names, base: Sequence[str]) -> Clause:
+def clause_of(event: q.EventExpr, names: Names, base: Sequence[str]) -> Clause:
     """The pattern of an EVENT clause; ``base`` are the events that come in. Raises Refused."""
     reader = _Reader(names, base)
-    root = reader.pattern(happening)
+    root = reader.pattern(event)
     check_nesting(root, span_of(root))
     return Clause(root, tuple(reader.windows), tuple(reader.copies))
 
@@ -226,7 +226,7 @@ class _Reader:
         self.copies: list[Mapping[str, str]] = []
         self.made = 0
 
-    def pattern(self, node: q.Happening) -> Pattern:
+    def pattern(self, node: q.EventExpr) -> Pattern:
         span = Span(node.start, node.end)
         self.count(1, span)
         match node:
@@ -300,7 +300,7 @@ class _Reader:
             given += (self.earlier(given[-1]),)
         return moments(name, given, limit, self.base, span)
 
-    def sequence(self, parts: Sequence[q.Happening], span: Span) -> Pattern:
+    def sequence(self, parts: Sequence[q.EventExpr], span: Span) -> Pattern:
         """``SEQ(a, !c, b)``: absent is ``c`` between its neighbours."""
         done: list[Pattern] = []
         absent: list[Pattern] = []
@@ -418,7 +418,7 @@ def _example(name: str) -> str:
     return f"{name.upper()}({', '.join(shown)})"
 
 
-def _choices(node: q.Operation) -> Iterator[tuple[q.Happening, ...]]:
+def _choices(node: q.Operation) -> Iterator[tuple[q.EventExpr, ...]]:
     """``ANY(m, a, b, …)``: every way to choose so many of them."""
     given, whole = len(node.parts), Span(node.start, node.end)
     if not given:

@@ -181,7 +181,7 @@ def _times(node: Pattern, alias: str) -> int:
     return max(found) if isinstance(node, Or | AnyOne) else sum(found)
 
 
-def alone(places: Sequence[Place]) -> bool:
+def is_one_repetition(places: Sequence[Place]) -> bool:
     """Whether everything that stands in an EVENT clause is inside one repetition: then nothing else
     says that its events agree in a column."""
     owners = {owner for place in places for _, owner in _leaves(place.root)}
@@ -200,7 +200,7 @@ def check_collecting(collected: Sequence[Pattern], root: Pattern) -> None:
         )
 
 
-def check_apart(one: str, two: str, owners: Owners, span: Span) -> None:
+def check_distinct(one: str, two: str, owners: Owners, span: Span) -> None:
     """Refuse to tell the events of two repetitions from each other where time does not."""
     if one in owners and two in owners and owners[one] != owners[two]:
         raise Refused(

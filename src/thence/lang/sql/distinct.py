@@ -96,7 +96,7 @@ def _across(
                 continue
             if one not in opens and any((one in each) != (two in each) for each in closing):
                 continue
-            if apart(one, two, root, place):
+            if differ_in_time(one, two, root, place):
                 continue
             readable = around is place.parent and one in certain(beside)
             if not readable or two not in certain(place.root):
@@ -124,7 +124,7 @@ def _in_one_place(place: Place, root: Pattern, events: Mapping[str, Alias]) -> I
                         if any(one in part and two in part for part in bound):
                             continue  # said inside that part
                         done.add((one, two))
-                        if apart(one, two, node, place) or apart(one, two, root, place):
+                        if any(differ_in_time(one, two, each, place) for each in (node, root)):
                             continue
                         if not {one, two} <= known:
                             raise _cannot_say(one, two, span_of(node))
@@ -172,7 +172,7 @@ def differ(one: Alias, two: Alias, equal: frozenset[str], span: Span) -> Expr:
 # -- what the operators say about time
 
 
-def apart(one: str, two: str, root: Pattern, place: Place) -> bool:
+def differ_in_time(one: str, two: str, root: Pattern, place: Place) -> bool:
     """Whether the operators alone make two events different, one of which is of the place."""
     graph = _Graph(one, two, root, {id(place.root), *(id(each.root) for each in place.around())})
     graph.add(root)

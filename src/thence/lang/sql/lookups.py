@@ -121,7 +121,7 @@ class _Reader:
         select = held.query
         if (
             not isinstance(select, q.Select)
-            or any((select.partition, select.happening, select.limits, select.policy, select.group))
+            or any((select.partition, select.event, select.limits, select.policy, select.group))
             or select.having is not None
             or any(source.window for source in select.sources)
         ):

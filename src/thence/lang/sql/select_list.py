@@ -2,8 +2,8 @@
 events they are read.
 
 An aggregate over what is collected is a term of a head by itself. Where a query computes with it,
-has a condition on it, or keeps apart what its columns do not show, a hidden rule hands over columns
-and aggregates (:class:`Handover`), and the query's own rule reads them.
+has a condition on it, or keeps apart what its columns do not show, a hidden rule groups and
+aggregates (:class:`Grouping`), and the query's own rule reads what it finds.
 """
 
 from __future__ import annotations
@@ -45,33 +45,34 @@ def term_value(value: Expr) -> Expr | Aggregate:
 
 
 @dataclass(slots=True)
-class Handover:
-    """What a rule that aggregates hands over to one that computes with it: columns, which keep
-    apart what it finds, and aggregates."""
+class Grouping:
+    """A rule that aggregates, for another one that computes with what it finds: the columns that it
+    groups by, and its aggregates, each once."""
 
     label: str
     taken: Container[str]
     columns: dict[str, Expr] = field(default_factory=dict)
 
-    def read(self, value: Expr, span: Span) -> Expr:
+    def column(self, value: Expr, span: Span) -> Expr:
         """A value of the first rule as the second one reads it."""
-        if isinstance(value, Var):
-            name = value.name
-        else:
-            name = f"a{len(self.columns) + 1}"
-            while name in self.columns or name in self.taken:
-                name += "_"
-        self.columns.setdefault(name, value)
-        return Attr(self.label, name, span)
+        # As text, 0.0 and -0.0 are two values.
+        same = (name for name, each in self.columns.items() if repr(each) == repr(value))
+        known = next(same, None)
+        if known is None:
+            known = value.name if isinstance(value, Var) else f"a{len(self.columns) + 1}"
+            while not isinstance(value, Var) and (known in self.columns or known in self.taken):
+                known += "_"
+            self.columns[known] = value
+        return Attr(self.label, known, span)
 
-    def outside(self, expr: Expr) -> Expr:
+    def over(self, expr: Expr) -> Expr:
         """An expression as the second rule says it."""
         return mapped(expr, self._leaf)
 
     def _leaf(self, node: Expr) -> Expr:
-        return self.read(node, span_of(node)) if isinstance(node, LEAVES) else node
+        return self.column(node, span_of(node)) if isinstance(node, LEAVES) else node
 
-    def made(self, add: AddRule, body: Pattern, kept: Sequence[Expr], span: Span) -> Pattern:
+    def source(self, add: AddRule, body: Pattern, kept: Sequence[Expr], span: Span) -> Pattern:
         """What the first rule derives, as the body of the second one, under conditions."""
         head = [HeadTerm(n, term_value(v), span_of(v)) for n, v in self.columns.items()]
         return filtered(atom(self.label, add("groups", head, body), span), kept)
@@ -89,18 +90,20 @@ def select_list(
         _check_collected(values, body)
         return columns, body.pattern, select.policy
     label = free("group", {*body.names.aliases, *body.names.shared})
-    hands = Handover(label, body.names.shared)
+    grouping = Grouping(label, body.names.shared)
     for column in select.partition:
         if column.text in missing:
-            hands.read(Var(column.text, s.span_of(column)), s.span_of(column))
+            grouping.column(Var(column.text, s.span_of(column)), s.span_of(column))
     outside = [
-        hands.outside(value) if _is_beyond(value, body) else hands.read(value, span_of(value))
+        grouping.over(value) if _is_beyond(value, body) else grouping.column(value, span_of(value))
         for value in values
     ]
-    kept = [] if select.having is None else [_having(select.having, body, hands, columns, outside)]
-    _check_collected(list(hands.columns.values()), body)
+    kept = (
+        [] if select.having is None else [_having(select.having, body, grouping, columns, outside)]
+    )
+    _check_collected(list(grouping.columns.values()), body)
     here = Span(select.start, min(select.end, select.start + len("SELECT")))
-    pattern = hands.made(add, body.pattern, kept, here)
+    pattern = grouping.source(add, body.pattern, kept, here)
     named = [(column, value) for (column, _), value in zip(columns, outside, strict=True)]
     return named, pattern, ()
 
@@ -197,7 +200,7 @@ def _check_collected(values: Sequence[Expr], body: Body) -> None:
 def _having(
     node: s.Node,
     body: Body,
-    hands: Handover,
+    grouping: Grouping,
     columns: Sequence[Selected],
     outside: Sequence[Expr],
 ) -> Expr:
@@ -205,10 +208,10 @@ def _having(
     selected."""
     given = {c.given: v for (c, _), v in zip(columns, outside, strict=True) if c.given is not None}
     found = body.names.value(node, grouped=True, given=given)
-    _check_readable(found, labels(found) - {hands.label}, s.span_of(node), body)
-    computed = {name for name, value in hands.columns.items() if has_aggregate(value)}
+    _check_readable(found, labels(found) - {grouping.label}, s.span_of(node), body)
+    computed = {name for name, value in grouping.columns.items() if has_aggregate(value)}
     if not has_aggregate(found) and not any(
-        isinstance(leaf, Attr) and leaf.label == hands.label and leaf.name in computed
+        isinstance(leaf, Attr) and leaf.label == grouping.label and leaf.name in computed
         for leaf in leaves(found)
     ):
         raise Refused(
@@ -220,8 +223,8 @@ def _having(
 
     def leaf(node: Expr) -> Expr:
         if isinstance(node, Folded):
-            return hands.read(node, node.span)
-        if not isinstance(node, Attr | TimeOf | Var) or labels(node) == {hands.label}:
+            return grouping.column(node, node.span)
+        if not isinstance(node, Attr | TimeOf | Var) or labels(node) == {grouping.label}:
             return node
         if node in shown:
             return shown[node]

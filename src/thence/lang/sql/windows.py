@@ -20,7 +20,7 @@ from thence.lang.sql.catalog import column_of
 from thence.lang.sql.clause import atom, filtered
 from thence.lang.sql.lookups import AddRule, Tables, holds_query, lookup, with_rows
 from thence.lang.sql.names import Alias, Names, free, mapped, renamed, span_of
-from thence.lang.sql.select_list import Handover, Selected
+from thence.lang.sql.select_list import Grouping, Selected
 from thence.logic.expr import Attr, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
 from thence.logic.ops import And, AnyOne, HeadTerm, Label, Pattern, Ticks, While
 from thence.model.names import did_you_mean
@@ -52,7 +52,7 @@ def window_of(select: q.Select, aliases: Mapping[str, Alias]) -> q.Window | None
             f"look them up for events first: FROM (SELECT … FROM stream e, {stream} t WHERE "
             "…) [RANGE BY …] a",
         )
-    if select.happening is not None or select.limits or select.policy:
+    if select.event is not None or select.limits or select.policy:
         raise Refused(
             span,
             "a query over a window has no EVENT, WITHIN or USING",
@@ -65,10 +65,10 @@ def refuse_groups(select: q.Select) -> None:
     """Refuse GROUP BY where there is no window, and HAVING where nothing at all is aggregated."""
     hint = "write FROM stream [RANGE BY '5 min' SLIDE BY '1 min'] a"
     if select.group:
-        if select.happening is not None:
+        if select.event is not None:
             hint = "with EVENT, the items that are no aggregates are the groups"
         raise Refused(s.span_of(select.group[0]), "GROUP BY goes with a window in FROM", hint)
-    if select.having is not None and select.happening is None:
+    if select.having is not None and select.event is None:
         raise Refused(s.span_of(select.having), "HAVING goes with EVENT, or a window in FROM", hint)
 
 
@@ -101,12 +101,12 @@ def windowed(
     if not having and groups.told_by([value for _, value in columns]):
         return columns, pattern
     span = groups.stream.span
-    hands = Handover(groups.free("group"), keys)
+    grouping = Grouping(groups.free("group"), keys)
     for key in keys:
-        hands.read(Var(key, span), span)
-    columns = [(column, hands.outside(value)) for column, value in columns]
-    kept = [hands.outside(groups.value(condition)) for condition in having]
-    return columns, hands.made(tables.add, pattern, kept, span)
+        grouping.column(Var(key, span), span)
+    columns = [(column, grouping.over(value)) for column, value in columns]
+    kept = [grouping.over(groups.value(condition)) for condition in having]
+    return columns, grouping.source(tables.add, pattern, kept, span)
 
 
 def _term(item: s.Term | q.AllColumns) -> s.Term:
