@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -272,3 +273,14 @@ def test_a_query_may_be_as_deep_as_a_rule(query: str, call: str, inside: str) ->
     assert rules(deep(150))
     with pytest.raises(thence.ProgramError, match="more than 200 levels deep"):
         rules(deep(250))
+
+
+def test_queries_become_logic_without_the_syntax_of_rules() -> None:
+    """What the parser has built is read; nothing of the tree is made to be resolved once more."""
+    folder = Path(thence.__file__).parent / "lang" / "sql"
+    for file in sorted(set(folder.glob("*.py")) - {folder / "build.py"}):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = node.func.value
+                if isinstance(owner, ast.Name) and owner.id in ("s", "q"):
+                    assert node.func.attr.islower(), f"{file.name}:{node.lineno}"

@@ -231,7 +231,7 @@ class _Reader:
         self.count(1, span)
         match node:
             case s.Name():
-                alias = self.names.alias(node)
+                alias = self.names.alias(node.text, span)
                 if alias.table:
                     raise Refused(
                         span,

@@ -19,7 +19,7 @@ from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Statement, column_names, columns_in_order, in_order
 from thence.lang.sql.lookups import Tables
-from thence.lang.sql.names import Alias, Names, free
+from thence.lang.sql.names import Alias, Names
 from thence.lang.sql.select_list import Selected, select_list, term_value
 from thence.lang.sql.windows import refuse_groups, window_of, windowed
 from thence.logic.conjunct import INNER
@@ -149,7 +149,9 @@ class _Lowering:
         body: Pattern,
     ) -> str:
         """Add a rule that no user wrote, and give the hidden name of what it derives."""
-        event = free(f"{INNER}{self.create.name}.{name}", {*self.columns, *self.known})
+        event = f"{INNER}{self.create.name}.{name}"
+        while event in self.columns or event in self.known:
+            event += "′"
         self.columns[event] = tuple(term.name for term in head)
         word = Span(select.start, min(select.end, select.start + len("SELECT")))
         terms = [(term.name, term.value, term.span) for term in head]
@@ -246,7 +248,7 @@ def _check_policy(select: q.Select, found: Body) -> None:
     """A policy chooses among the events of aliases that occur in every match."""
     for word in select.policy:
         for label in word.labels:
-            alias = found.names.alias(s.Name(label, word.start, word.end))
+            alias = found.names.alias(label, s.span_of(word))
             if alias.name not in found.certain:
                 raise Refused(
                     s.span_of(word),

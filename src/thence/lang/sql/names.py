@@ -72,11 +72,8 @@ class Names:
     repeated: frozenset[str] = frozenset()
     own: Mapping[str, Alias] = field(default_factory=dict)
 
-    def alias(self, name: s.Name) -> Alias:
+    def alias(self, name: str, span: Span) -> Alias:
         """The alias that a name stands for."""
-        return self._alias(name.text, s.span_of(name))
-
-    def _alias(self, name: str, span: Span) -> Alias:
         found = self.own.get(name) or self.aliases.get(name)
         if found is not None:
             return found
@@ -120,7 +117,7 @@ class Names:
         span = s.span_of(name)
         if isinstance(name, s.Name):
             return self._bare_column(name.text, span)
-        alias = self._alias(name.label, Span(name.start, name.label_end))
+        alias = self.alias(name.label, Span(name.start, name.label_end))
         if alias.table and name.attribute in _TIMES:
             raise _timeless(alias, span)
         if name.attribute not in alias.readable:

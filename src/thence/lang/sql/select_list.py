@@ -122,7 +122,7 @@ def _columns(item: s.Term | q.AllColumns, body: Body) -> list[Selected]:
         _check_readable(value, labels(value), span, body)
         return [(column_of(item), value)]
     if item.alias is not None:
-        alias = names.alias(item.alias)
+        alias = names.alias(item.alias.text, s.span_of(item.alias))
         _check_alias(alias.name, span, body, body.certain - names.repeated)
         return [_column(alias, name, span, body) for name in alias.columns]
     columns: list[Selected] = []
