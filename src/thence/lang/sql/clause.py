@@ -76,8 +76,10 @@ def conjunction(parts: Sequence[Pattern]) -> Pattern:
 
 
 def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
-    """What takes part in the occurrence of a pattern, directly."""
+    """What takes part in the occurrence of a pattern, directly; an alias has no parts."""
     match pattern:
+        case Label():
+            return ()
         case Not(_, first, last):
             return (first, last)
         case Moments(_, parts):

@@ -89,6 +89,10 @@ def _across(
     opens: set[str],
 ) -> Iterator[Pair]:
     """An alias of an absent pattern, and one of what it is absent from."""
+    if {events[one].event for one in around.aliases}.isdisjoint(
+        events[two].event for two in place.aliases
+    ):
+        return
     beside = _with(around.root, place.root)
     for one in occurring_aliases(beside):
         for two in occurring_aliases(place.root):
