@@ -46,6 +46,14 @@ NAMES = [
     ("WITH e AS (SELECT * FROM a) e AS (SELECT * FROM b) SELECT * FROM e", "e",
      "'e' is defined twice by WITH", None),
     ("SELECT x.n FROM (SELECT n FROM a)", "(SELECT n FROM a)", "no alias", "FROM (SELECT …) a"),
+    # functions
+    ("SELECT DURATION(n) AS d FROM a x", "DURATION(n)", "takes an alias", "write DURATION(x)"),
+    ("SELECT DURATION(x, x) AS d FROM a x", "DURATION(x, x)", "takes an alias", "DURATION(x)"),
+    ("SELECT DURATION(zz) AS d FROM a x", "zz", "no alias has a column 'zz'", "there is k, n"),
+    ("SELECT CAUSED_BY(x, x) AS d FROM a x", "CAUSED_BY(x, x)", "not part of event SQL", "a rule"),
+    ("SELECT n FROM a x WHERE FOLLOWS(x, x)", "FOLLOWS", "joins events", "is said in EVENT"),
+    ("SELECT n FROM a x WHERE foor(n) > 1", "foor", "unknown function 'foor'", "'floor'?"),
+    ("SELECT n FROM a x USING foo", "foo", "there is no policy 'foo'", "a policy is one of"),
     # columns
     ("SELECT x.n, x.n FROM a x", "x.n", "cannot be called 'x_n'", "name it with AS"),
     ("SELECT n, n + 1 AS n FROM a", "n", "another column has that name", "name it with AS"),

@@ -11,6 +11,7 @@ from thence.lang.report import Refused, Refusing
 from thence.lang.scope import Scope
 from thence.lang.sql import syntax as q
 from thence.lang.values import Values
+from thence.lang.words import PATTERN_OPERATORS
 from thence.logic.expr import (
     PREVIOUS,
     Aggregate,
@@ -194,19 +195,32 @@ class _Values(Values):
         return True
 
     def _duration(self, node: s.Apply) -> Expr:
-        for arg in node.args:
-            if not isinstance(arg, s.Name) or not self._is_event(arg):
-                self.expr(arg)
-        return super()._duration(node)
+        given = [s.strip(arg) for arg in node.args]
+        if len(given) == 1 and isinstance(given[0], s.Name) and self._is_event(given[0]):
+            return super()._duration(node)
+        for arg in given if len(given) == 1 else ():
+            self.expr(arg)
+        raise Refused(
+            s.span_of(node), "DURATION takes an alias", f"write DURATION({min(self.names.aliases)})"
+        )
 
     def _caused_by(self, node: s.Apply) -> Expr:
-        for arg in node.args:
-            self.expr(arg)
-        return super()._caused_by(node)
+        raise Refused(
+            s.span_of(node),
+            "CAUSED_BY is not part of event SQL in this version",
+            "write a rule: r(x.a) <- x: effect(), y: cause(), caused_by(x, y);",
+        )
 
     def _apply(self, node: s.Apply) -> Expr:
+        name = node.name.lower()
+        if name in PATTERN_OPERATORS:
+            raise Refused(
+                Span(node.start, node.name_end),
+                f"{name.upper()} joins events, and a value is needed here",
+                "how events relate in time is said in EVENT: EVENT FOLLOWS(a, b, '1 min')",
+            )
         found = super()._apply(node)
-        if node.name.lower() == PREVIOUS:
+        if name == PREVIOUS:
             read = labels(found) & self.names.repeated
             if self.grouped or self.nested or not read:
                 raise Refused(
