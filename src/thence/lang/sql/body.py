@@ -264,7 +264,7 @@ def _with_rows(
     names: Names,
     tables: Tables,
 ) -> dict[str, str]:
-    """The hidden events of aliases that stand for those of their stream that have certain rows."""
+    """The events of aliases that stand for those of their stream that have certain rows."""
     changed: dict[str, str] = {}
     for alias in dict.fromkeys(filter(None, beyond.values())):
         requested = [each for each, owner in beyond.items() if owner == alias]

@@ -1,8 +1,8 @@
 """Rows of tables that a condition asks for: ``EXISTS (SELECT …)`` and ``x IN (SELECT …)``.
 
 A query about tables in a condition becomes what rules have for it: a row beside the events, or the
-absence of one. Where it is about one alias that must be absent, is collected or repeated, a hidden
-rule first finds those events of its stream that have such a row.
+absence of one. Where it is about one alias that must be absent, is collected or repeated, an
+auxiliary rule first finds those events of its stream that have such a row.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 AddRule = Callable[[str, Sequence[HeadTerm], Pattern], str]
-"""Makes a hidden rule of a name, a head and a body, and gives the event that it derives."""
+"""Makes an auxiliary rule of a name, a head and a body, and gives the event that it derives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What conditions can look into: the columns of each table; and how a hidden rule is added.
+    """What conditions can look into: the columns of each table; and how an auxiliary rule is added.
     ``base`` are the events that come in."""
 
     columns: Mapping[str, tuple[str, ...]]
@@ -267,7 +267,7 @@ def _pair(condition: Expr, table: Alias, names: Names) -> tuple[str, Var | Attr]
 
 
 def with_rows(alias: Alias, lookups: Sequence[Lookup], names: Names, tables: Tables) -> str:
-    """The hidden event that is those of an alias's stream which have the rows, or have not."""
+    """The event of an auxiliary rule: those of an alias's stream that have rows, or have not."""
 
     def own(node: Expr) -> Expr:
         # A column that all aliases share is this one's, too.

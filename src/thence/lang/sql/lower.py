@@ -130,7 +130,7 @@ class _Lowering:
         return query, streams
 
     def inner_query(self, query: q.Query, name: str, streams: Mapping[str, str]) -> str:
-        """Make a rule of a query inside another, and give its hidden name."""
+        """Make a rule of a query inside another, and give its name."""
         select, seen = self.with_queries(query, streams)
         columns, body, policy = self.rule_of(select, seen)
         names = column_names([column for column, _ in columns])
@@ -138,9 +138,9 @@ class _Lowering:
             HeadTerm(called, term_value(value), column.span)
             for called, (column, value) in zip(names, columns, strict=True)
         ]
-        return self.hidden_rule(select, policy, name, head, body)
+        return self.auxiliary_rule(select, policy, name, head, body)
 
-    def hidden_rule(
+    def auxiliary_rule(
         self,
         select: q.Select,
         policy: Sequence[s.PolicyWord],
@@ -148,7 +148,7 @@ class _Lowering:
         head: Sequence[HeadTerm],
         body: Pattern,
     ) -> str:
-        """Add a rule that no user wrote, and give the hidden name of what it derives."""
+        """Add a rule that no user wrote, and give the name of what it derives."""
         event = f"{INNER}{self.create.name}.{name}"
         while event in self.columns or event in self.known:
             event += "′"
@@ -182,7 +182,7 @@ class _Lowering:
         tables = Tables(
             {name: self.columns[name] for name in sorted(self.tables - streams.keys())},
             self.base,
-            partial(self.hidden_rule, select, ()),
+            partial(self.auxiliary_rule, select, ()),
         )
         window = window_of(select, aliases)
         if window is not None:
@@ -190,7 +190,7 @@ class _Lowering:
         refuse_groups(select)
         found = body(select, Names(aliases, _partition(select, aliases)), tables)
         _check_policy(select, found)
-        return select_list(select, found, partial(self.hidden_rule, select, select.policy))
+        return select_list(select, found, partial(self.auxiliary_rule, select, select.policy))
 
     def aliases(self, select: q.Select, streams: Mapping[str, str]) -> dict[str, Alias]:
         found: dict[str, Alias] = {}

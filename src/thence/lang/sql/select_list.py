@@ -2,7 +2,7 @@
 events they are read.
 
 An aggregate over what is collected is a term of a head by itself. Where a query computes with it,
-has a condition on it, or keeps apart what its columns do not show, a hidden rule groups and
+has a condition on it, or keeps apart what its columns do not show, an auxiliary rule groups and
 aggregates (:class:`Grouping`), and the query's own rule reads what it finds.
 """
 
@@ -82,7 +82,7 @@ def select_list(
     select: q.Select, body: Body, add: AddRule
 ) -> tuple[list[Selected], Pattern, tuple[s.PolicyWord, ...]]:
     """The columns, the body and the policy of a query's rule: its own, or those of one that reads
-    what a hidden rule finds. Raises Refused."""
+    what an auxiliary rule finds. Raises Refused."""
     columns = [found for item in select.items for found in _columns(item, body)]
     values = [value for _, value in columns]
     missing = body.loose - {name for value in values for name in variables(value)}
