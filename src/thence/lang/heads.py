@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from thence.lang import syntax as s
 from thence.logic.expr import Aggregate, Attr, Expr, TimeOf, Var
 from thence.logic.ops import HeadTerm, LogicProgram
 from thence.model.errors import Diagnostic, diagnose
 from thence.model.schema import RESERVED_ATTRIBUTES
+from thence.model.source import Span
 
 
 def preferred_name(value: Expr | Aggregate) -> str | None:
@@ -55,18 +57,44 @@ def column_names(terms: Sequence[tuple[str | None, str | None]]) -> tuple[str, .
     return tuple(name for name in names if name is not None)
 
 
-def written_names(terms: Sequence[s.Term]) -> tuple[str, ...]:
-    """The columns of a head as it is written, before anything is resolved."""
-    pairs: list[tuple[str | None, str | None]] = []
-    aliases: set[str] = set()
-    for term in terms:
-        alias = term.alias
-        if alias is not None and (alias in RESERVED_ATTRIBUTES or alias in aliases):
-            alias = None
-        elif alias is not None:
-            aliases.add(alias)
-        pairs.append((alias, suggested_name(term.value)))
-    return column_names(pairs)
+@dataclass(frozen=True, slots=True)
+class WrittenTerm:
+    """How a head term asks to be called: by ``as``, or by what it reads."""
+
+    alias: str | None
+    suggested: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A head as it is written, before anything is resolved."""
+
+    event: str
+    name_span: Span
+    span: Span
+    terms: tuple[WrittenTerm, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """How its columns are called, if it is the first of its event."""
+        pairs: list[tuple[str | None, str | None]] = []
+        aliases: set[str] = set()
+        for term in self.terms:
+            alias = term.alias
+            if alias is not None and (alias in RESERVED_ATTRIBUTES or alias in aliases):
+                alias = None
+            elif alias is not None:
+                aliases.add(alias)
+            pairs.append((alias, term.suggested))
+        return column_names(pairs)
+
+
+def head_of(rule: s.RuleDecl) -> Head:
+    """The head of a rule."""
+    terms = (WrittenTerm(t.alias, suggested_name(t.value), s.span_of(t)) for t in rule.terms)
+    name, whole = Span(rule.start, rule.name_end), Span(rule.start, rule.head_end)
+    return Head(rule.name, name, whole, tuple(terms))
 
 
 def suggested_name(node: s.Node) -> str | None:

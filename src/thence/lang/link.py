@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from thence.lang import syntax as s
-from thence.lang.heads import written_names
+from thence.lang.heads import Head, head_of
 from thence.lang.policies import policy_of
-from thence.lang.problem import too_deep
+from thence.lang.problem import check_nesting
 from thence.lang.report import Report
 from thence.lang.resolve import Patterns
-from thence.lang.scope import EventInfo, Scope, scope_of, timer_cycle
+from thence.lang.scope import EventInfo, scope_of, timer_cycle
 from thence.lang.sql.lower import lower
 from thence.lang.sql.syntax import CreateEvent
 from thence.lang.timers import TIMERS
 from thence.lang.values import Values
 from thence.lang.words import AGGREGATES, PATTERN_OPERATORS
-from thence.logic.expr import Aggregate, Call, Expr
-from thence.logic.ops import Atom, HeadTerm, LogicProgram, Pattern, Rule, Where, children
+from thence.logic.ops import HeadTerm, LogicProgram, Rule
 from thence.logic.repetition import as_a_whole, settled
 from thence.model.schema import RESERVED_ATTRIBUTES, Attribute, EventSchema
 from thence.model.source import Source, Span
@@ -29,15 +29,23 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     """The logic program of parsed statements. Raises CheckError with every error found."""
     report = Report(source)
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
-    rules = lower(statements, report)
+    queries = lower(statements, report)
     schemas = _schemas(declared, report)
     events = {
         name: EventInfo(name, schema.names, str(schema), not schema.table, schema.table)
         for name, schema in schemas.items()
     }
-    for rule in rules:
-        _declare_head(rule, schemas, events, report)
-    linked = tuple(_rule(rule, events, report) for rule in rules)
+    for statement in statements:
+        if isinstance(statement, s.RuleDecl):
+            _declare_head(head_of(statement), schemas, events, report)
+        for query in queries.get(id(statement), ()):
+            _declare_head(query.head, schemas, events, report)
+    rules: list[Rule] = []
+    for statement in statements:
+        if isinstance(statement, s.RuleDecl):
+            rules.append(_rule(statement, events, report))
+        rules += (query.rule for query in queries.get(id(statement), ()))
+    linked = tuple(_finished(rule, events) for rule in rules)
     report.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
@@ -92,55 +100,53 @@ def _check_event_name(name: str, span: Span, report: Report, what: str = "event"
 
 
 def _declare_head(
-    rule: s.RuleDecl,
+    head: Head,
     schemas: dict[str, EventSchema],
     events: dict[str, EventInfo],
     report: Report,
 ) -> None:
-    span = Span(rule.start, rule.head_end)
-    if rule.name in schemas:
-        word = "table" if schemas[rule.name].table else "event"
+    name, given = head.event, len(head.terms)
+    if name in schemas:
+        word = "table" if schemas[name].table else "event"
         report.error(
-            Span(rule.start, rule.name_end),
-            f"'{rule.name}' is declared with `{word}`, so no rule can derive it",
+            head.name_span,
+            f"'{name}' is declared with `{word}`, so no rule can derive it",
             "give the derived event another name, or remove the declaration",
         )
         return
-    known = events.get(rule.name)
+    known = events.get(name)
     if known is None:
-        _check_event_name(rule.name, Span(rule.start, rule.name_end), report)
-        names = _named(rule, report)
-        events[rule.name] = EventInfo(rule.name, names, f"{rule.name}({', '.join(names)})")
-    elif len(known.columns) != len(rule.terms):
+        _check_event_name(name, head.name_span, report)
+        _check_aliases(head, report)
+        names = head.columns
+        events[name] = EventInfo(name, names, f"{name}({', '.join(names)})")
+    elif len(known.columns) != given:
         report.error(
-            span,
-            f"this head has {len(rule.terms)} {'term' if len(rule.terms) == 1 else 'terms'}, and "
-            f"'{rule.name}' has {len(known.columns)} in its first rule",
+            head.span,
+            f"this head has {given} {'term' if given == 1 else 'terms'}, and "
+            f"'{name}' has {len(known.columns)} in its first rule",
             f"the first rule has {known.declaration}; all rules of one event agree",
         )
     else:
-        for term, name in zip(rule.terms, known.columns, strict=True):
-            if term.alias is not None and term.alias != name:
+        for term, column in zip(head.terms, known.columns, strict=True):
+            if term.alias is not None and term.alias != column:
                 report.error(
-                    s.span_of(term),
-                    f"this column of '{rule.name}' is called '{name}' by its first rule",
-                    f"write `as {name}`, or leave the name out",
+                    term.span,
+                    f"this column of '{name}' is called '{column}' by its first rule",
+                    f"write `as {column}`, or leave the name out",
                 )
 
 
-def _named(rule: s.RuleDecl, report: Report) -> tuple[str, ...]:
-    """The columns of a head; a name asked for with ``as`` must be free."""
+def _check_aliases(head: Head, report: Report) -> None:
+    """A name asked for with ``as`` must be free."""
     aliases: set[str] = set()
-    for term in rule.terms:
+    for term in head.terms:
         alias = term.alias
         if alias is not None and (alias in RESERVED_ATTRIBUTES or alias in aliases):
             why = "another column has that name" if alias in aliases else "that name is reserved"
-            report.error(
-                s.span_of(term), f"a column cannot be called '{alias}': {why}", "choose another"
-            )
+            report.error(term.span, f"a column cannot be called '{alias}': {why}", "choose another")
         elif alias is not None:
             aliases.add(alias)
-    return written_names(rule.terms)
 
 
 def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rule:
@@ -158,46 +164,17 @@ def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], report: Report) -> Rul
         )
     body = Patterns(scope, report).body(rule)
     values = Values(scope, report, folds=scope.repeats)
-    terms = _terms(rule, scope, values)
-    for value in (body, *(term.value for term in terms)):
-        _check_depth(value, Span(rule.start, rule.head_end))
-    found = Rule(
-        rule.name,
-        terms,
-        body,
-        Span(rule.start, rule.end),
-        Span(rule.start, rule.head_end),
-        policy_of(rule.policy, report),
-        rule.hidden,
-    )
-    return settled(as_a_whole(found))
+    terms = tuple(HeadTerm("", values.term(t.value), s.span_of(t)) for t in rule.terms)
+    span, head = Span(rule.start, rule.end), Span(rule.start, rule.head_end)
+    return Rule(rule.name, terms, body, span, head, policy_of(rule.policy, report))
 
 
-def _terms(rule: s.RuleDecl, scope: Scope, values: Values) -> tuple[HeadTerm, ...]:
-    info = scope.events.get(rule.name)
-    names = info.columns if info is not None and len(info.columns) == len(rule.terms) else None
-    return tuple(
-        HeadTerm(names[at] if names else f"c{at + 1}", values.term(term.value), s.span_of(term))
-        for at, term in enumerate(rule.terms)
-    )
-
-
-def _check_depth(root: Pattern | Expr | Aggregate, span: Span) -> None:
-    """Refuse what is nested too deeply once rows are grouped: ``1 + 1 + 1 …`` leans to the left."""
-    stack: list[tuple[Pattern | Expr | Aggregate, int]] = [(root, 1)]
-    while stack:
-        node, depth = stack.pop()
-        if depth > s.MAX_DEPTH:
-            raise too_deep(getattr(node, "span", span))
-        inside: list[Pattern | Expr] = []
-        if isinstance(node, Pattern):
-            inside.extend(children(node))
-            if isinstance(node, Where):
-                inside.append(node.condition)
-            elif isinstance(node, Atom):
-                inside.extend(expr for _, expr in node.args)
-        elif isinstance(node, Call):
-            inside.extend(node.args)
-        elif isinstance(node, Aggregate) and node.arg is not None:
-            inside.append(node.arg)
-        stack.extend((child, depth + 1) for child in inside)
+def _finished(rule: Rule, events: dict[str, EventInfo]) -> Rule:
+    """A rule whose columns have their names, with policies and conditions where they belong."""
+    for value in (rule.body, *(term.value for term in rule.terms)):
+        check_nesting(value, rule.head_span)
+    info = events.get(rule.event)
+    if info is not None and len(info.columns) == len(rule.terms):
+        pairs = zip(rule.terms, info.columns, strict=True)
+        rule = replace(rule, terms=tuple(replace(term, name=name) for term, name in pairs))
+    return settled(as_a_whole(rule))

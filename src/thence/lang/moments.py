@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 from thence.lang import syntax as s
@@ -48,12 +48,8 @@ class MomentCalls:
         if operator.last == "same" and len(events) == operator.least:
             self._refuse_labels(events[-1])
             events.append(events[-1])
-        among = operator.last == "among"
-        given = operator.divided(events[: operator.least] if among else events)
-        found = {role: tuple(map(self._pattern, nodes)) for role, nodes in given.items()}
-        if among:
-            found[operator.roles[-1]] += (self._among(events[operator.least :], span),)
-        return Moments(name, found["part"], found["absent"], limit, span, found["collected"])
+        base = [each for each, info in self._events.items() if info.base]
+        return moments(name, [*map(self._pattern, events)], limit, base, span)
 
     def _refuse_number(self, node: s.Apply, name: str, operator: Operator) -> None:
         """Say how many arguments an operator takes."""
@@ -96,12 +92,6 @@ class MomentCalls:
                 break
             stack.extend(s.children(inner))
 
-    def _among(self, given: Sequence[s.Node], span: Span) -> Pattern:
-        """Any of some events; of all that come in, where none are given."""
-        atoms = tuple(Atom(name, (), span) for name, info in self._events.items() if info.base)
-        choice = tuple(self._pattern(event) for event in given) or atoms
-        return choice[0] if len(choice) == 1 else Or(choice, span)
-
     def _any(self, node: s.Apply) -> Pattern:
         """``any(m, a, b, c)``: every choice of ``m`` of them, at the end of the last."""
         span = s.span_of(node)
@@ -130,6 +120,26 @@ class MomentCalls:
         parts = [tuple(self._pattern(event) for event in choice) for choice in choices]
         joined = [And(part, span) if len(part) > 1 else part[0] for part in parts]
         return AnyOne(tuple(joined), span)
+
+
+def moments(
+    name: str, arguments: Sequence[Pattern], limit: int, base: Iterable[str], span: Span
+) -> Moments:
+    """An operator over moments. ``arguments`` are all that it has, in the order in which they are
+    written; ``base`` are the events that come in."""
+    operator = CALLS[name]
+    among = operator.last == "among"
+    found = operator.divided(arguments[: operator.least] if among else arguments)
+    if among:
+        found[operator.roles[-1]].append(any_of(arguments[operator.least :], base, span))
+    parts, absent, collected = (tuple(found[role]) for role in ("part", "absent", "collected"))
+    return Moments(name, parts, absent, limit, span, collected)
+
+
+def any_of(choice: Sequence[Pattern], base: Iterable[str], span: Span) -> Pattern:
+    """Any of some patterns; of all ``base`` events, which come in, where none is given."""
+    parts = tuple(choice) or tuple(Atom(name, (), span) for name in base)
+    return parts[0] if len(parts) == 1 else Or(parts, span)
 
 
 def _choices(events: Sequence[s.Node], number: int) -> list[tuple[s.Node, ...]]:

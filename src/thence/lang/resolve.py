@@ -218,7 +218,9 @@ class Patterns:
         while stack:
             top = s.strip(stack.pop())
             match top:
-                case s.Literal_() | s.Dotted() | s.Anything() | s.Star() | s.Distinct():
+                case (
+                    s.Literal_() | s.Dotted() | s.Anything() | s.Star() | s.Distinct() | s.Nested()
+                ):
                     continue
                 case s.Name():
                     if top.text in self._scope.labels or top.text in self._scope.events:

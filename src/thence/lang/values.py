@@ -5,7 +5,7 @@ from __future__ import annotations
 from thence.lang import syntax as s
 from thence.lang.build import MAX_INT
 from thence.lang.precedence import join, regroup
-from thence.lang.problem import int_out_of_range
+from thence.lang.problem import SyntaxProblem, int_out_of_range
 from thence.lang.report import Report
 from thence.lang.scope import LabelInfo, Scope
 from thence.lang.timers import TIMERS
@@ -43,6 +43,8 @@ class Values:
                 return Const(value, kind, s.span_of(node))
             case s.Dotted():
                 return self._dotted(node)
+            case s.Nested():
+                return self._query(node)
             case s.Apply():
                 return self._apply(node)
             case s.Paren(items=items):
@@ -67,12 +69,23 @@ class Values:
             return self._aggregate(inner)
         return self.expr(node)
 
+    def _query(self, node: s.Nested) -> Expr:
+        raise SyntaxProblem(
+            s.span_of(node),
+            "a query can stand only in FROM, WITH, and the WHERE of another query",
+            "in a rule, look the row up: table(x, _), or `not table(x, _)`",
+        )
+
     def _wrong(self, node: s.Node, message: str, hint: str | None = None) -> Expr:
         self._report.error(s.span_of(node), message, hint)
         return UNKNOWN
 
+    def _is_event(self, node: s.Name) -> bool:
+        """Whether a name stands for an event and for no value."""
+        return node.text in self._scope.labels and node.text not in self._scope.variables
+
     def _name(self, node: s.Name) -> Expr:
-        if node.text in self._scope.labels and node.text not in self._scope.variables:
+        if self._is_event(node):
             return self._wrong(
                 node,
                 f"'{node.text}' is a label, not a value",
@@ -203,7 +216,7 @@ class Values:
                 )
             arg = arg.value
         if isinstance(arg, s.Name) and function == "count" and not distinct:
-            if arg.text in self._scope.labels and arg.text not in self._scope.variables:
+            if self._is_event(arg):
                 # Each event has a start, so to count starts is to count events.
                 return Aggregate("count", TimeOf(arg.text, "start", s.span_of(arg)), False, span)
         value = None if arg is None else self.expr(arg)

@@ -20,9 +20,6 @@ RESERVED: frozenset[str] = INFIX | {
     "between", "distinct", "true", "false", "null",
 }  # fmt: skip
 
-QUERIES: frozenset[str] = frozenset({"exists", "in query", "not in query"})
-"""How the tree spells operators that hold a query; only the conditions of a query have them."""
-
 CALLS: dict[str, Operator] = {
     name: operator for name, operator in OPERATORS.items() if name != TICK
 }
