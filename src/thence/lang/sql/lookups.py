@@ -243,7 +243,9 @@ def row_patterns(row: Row, names: Names, variables: Variables | None) -> list[Pa
             continue
         column, value = pair
         if isinstance(value, Attr):
-            value = Var(variables.of(value.label, value.name), value.span)
+            shared = value.name in names.shared and not names.aliases[value.label].table
+            name = value.name if shared else variables.of(value.label, value.name)
+            value = Var(name, value.span)
         columns[column] = value
     *others, last = (
         atom(table.name, table.event, table.span, columns.items() if table is first else ())
@@ -278,11 +280,12 @@ def with_rows(alias: Alias, lookups: Sequence[Lookup], names: Names, tables: Tab
     variables = Variables(
         {alias.name, *(t.name for w in lookups for r in w.rows for t in r.tables)}
     )
+    alone = replace(names, shared=frozenset())  # with no other alias in the rule
     patterns: list[Pattern] = []
     for each in lookups:
         for row in each.rows:
             conditions = tuple(mapped(condition, own) for condition in row.conditions)
-            patterns += row_patterns(replace(row, conditions=conditions), names, variables)
+            patterns += row_patterns(replace(row, conditions=conditions), alone, variables)
     columns = variables.arguments(alias.name, alias.span)
     events = atom(alias.name, alias.event, alias.span, columns)
     head = [
