@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from thence.lang.heads import column_names
 from thence.lang.python.values import (
     Aggregated,
     AttributeOf,
@@ -14,6 +13,7 @@ from thence.lang.python.values import (
     is_name,
     value_of,
 )
+from thence.logic.heads import column_names
 from thence.model.errors import BuildError
 from thence.model.schema import RESERVED_ATTRIBUTES
 
@@ -38,6 +38,8 @@ def columns_of(
             )
         terms.append((None, value))
     for alias, value in named.items():
+        if not is_name(alias):
+            raise BuildError(f"the name of a column is one line, unlike {alias!r}")
         if alias in RESERVED_ATTRIBUTES:
             raise BuildError(
                 f"a column cannot be called '{alias}': that name is reserved; choose another"

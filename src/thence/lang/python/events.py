@@ -175,6 +175,7 @@ def derived(name: str, *columns: str) -> Derived:
     """
     if not all(isinstance(each, str) for each in (name, *columns)):
         raise BuildError("derived takes names: derived('path', 'x', 'y')")
+    _check_names(name, *columns)
     return Derived(name, columns)
 
 

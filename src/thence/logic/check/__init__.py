@@ -69,7 +69,7 @@ def check_program(program: LogicProgram) -> Checked:
             problems.error(
                 rule.head_span,
                 f"'{name}' is declared with `{word}`, so no rule can derive it",
-                "give the derived event another name",
+                "give the derived event another name, or remove the declaration",
             )
     problems.raise_if_any()
     graph = dependency_graph(views)

@@ -36,7 +36,8 @@ def check_aggregates(view: RuleView, problems: Problems) -> None:
         if isinstance(term.value, Aggregate):
             _check(term.value, view, problems)
     plain = [term.value for term in view.rule.terms if not isinstance(term.value, Aggregate)]
-    for expr, scope in (*((value, view.root) for value in plain), *view.conditions):
+    given = [(arg, scope) for atom, scope in view.atoms for _, arg in atom.args]
+    for expr, scope in (*((value, view.root) for value in plain), *view.conditions, *given):
         for leaf in leaves(expr):
             if isinstance(leaf, Folded):
                 _check_folded(leaf, scope, view, problems)
