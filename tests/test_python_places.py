@@ -46,6 +46,7 @@ WRONG: list[tuple[Callable[[], Any], str, str]] = [
     (lambda: (a & Tick(price=fn.sum(a.price))).select("r"), "fn.sum(a.price)", "only over what"),
     (lambda: a.select("r", n=fn.round(a.price, 1, 2)), "fn.round(a.price, 1, 2)", "3 arguments"),
     (lambda: a.select("r", x=None), 'a.select("r", x=None)', "so it has no type"),
+    (lambda: a.select("r", start=a.end), "a.end", "a column cannot be called 'start'"),
     (lambda: a.select("follows"), 'a.select("follows")', "that is an operator"),
     (lambda: a.select("tick"), 'a.select("tick")', "no rule can derive it"),
     (lambda: event("e", time=int)().select("r"), 'event("e", time=int)', "called 'time'"),

@@ -53,6 +53,10 @@ class Source:
         index = bisect_right(self._line_starts, offset) - 1
         return index + 1, offset - self._line_starts[index] + 1
 
+    def offset(self, line: int, column: int) -> int:
+        """Where a line and column are, both counted from 1."""
+        return self._line_starts[line - 1] + column - 1
+
     def line(self, number: int) -> str:
         """The text of one line, without its end."""
         start = self._line_starts[number - 1]
@@ -82,7 +86,7 @@ class Source:
 class Sources(Source):
     """Files one after another, so that an offset tells in which of them a place is, and where.
 
-    >>> files = Sources.of([Source("x = 1\n", "a.py"), Source("\ny = 2\n", "b.py")])
+    >>> files = Sources.of([Source("x = 1\\n", "a.py"), Source("\\ny = 2\\n", "b.py")])
     >>> files.file(7), files.position(7)
     ('b.py', (2, 1))
     >>> print(files.excerpt(Span(7, 8)))

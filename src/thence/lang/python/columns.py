@@ -15,7 +15,6 @@ from thence.lang.python.values import (
 )
 from thence.logic.heads import column_names
 from thence.model.errors import BuildError
-from thence.model.schema import RESERVED_ATTRIBUTES
 
 Term = tuple[str | None, Value | Aggregated]
 """A column's own name, if it was given one, and what it holds."""
@@ -40,10 +39,6 @@ def columns_of(
     for alias, value in named.items():
         if not is_name(alias):
             raise BuildError(f"the name of a column is one line, unlike {alias!r}")
-        if alias in RESERVED_ATTRIBUTES:
-            raise BuildError(
-                f"a column cannot be called '{alias}': that name is reserved; choose another"
-            )
         given = value if isinstance(value, Aggregated) else value_of(value, f"select({alias}=…)")
         terms.append((alias, given))
     return tuple(terms), column_names([(alias, _preferred(value)) for alias, value in terms])

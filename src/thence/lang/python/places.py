@@ -50,8 +50,8 @@ class Spans:
     def __init__(self) -> None:
         self._parts: list[Source] = []
         self._size = 0
-        self._files: dict[str, _File] = {}
-        self._lines: dict[int, tuple[CodeType, list[Lines]]] = {}
+        self._files: dict[str, tuple[Source, int, int]] = {}
+        self._lines: dict[int, list[Lines]] = {}
         self._known: dict[tuple[int, int], Span] = {}
 
     @property
@@ -61,47 +61,42 @@ class Spans:
 
     def of(self, place: Place) -> Span:
         """The span of a place."""
+        # By identity: to compare code takes as long as there is of it.
         key = (id(place.code), place.instruction)
         if key not in self._known:
-            self._known[key] = self._made(place)
+            lines = self._lines.setdefault(key[0], [])
+            lines += [] if lines else _lines(place.code)
+            self._known[key] = self._made(place.code.co_filename, *lines[place.instruction])
         return self._known[key]
 
-    def _made(self, place: Place) -> Span:
-        code = place.code
-        # By identity: to compare code takes as long as there is of it.
-        _, lines = self._lines.setdefault(id(code), (code, []))
-        lines += [] if lines else _lines(code)
-        first, last, left, right = lines[place.instruction]
+    def _made(
+        self, name: str, first: int | None, last: int | None, left: int | None, right: int | None
+    ) -> Span:
         if first is None:
             return NOWHERE
-        file = self._file(code.co_filename, max(first, last or first))
-        start = file.offset(first, left)
-        return Span(start, max(start + 1, file.offset(last or first, right, end=True)))
+        last = last or first
+        file, offset = self._file(name, last)
+        text, end = file.line(first), file.line(last).rstrip()
+        left = len(text) - len(text.lstrip()) if left is None else _letters(text, left)
+        right = len(end) if right is None else _letters(end, right)
+        start = offset + file.offset(first, left + 1)
+        return Span(start, max(start + 1, offset + file.offset(last, right + 1)))
 
-    def _file(self, name: str, line: int) -> _File:
-        """A file that has so many lines, which are empty where its text is not to be had."""
-        known = self._files.get(name)
-        if known is None or line > len(known.lines):
+    def _file(self, name: str, line: int) -> tuple[Source, int]:
+        """A file that has so many lines, which are empty where its text is not to be had, and the
+        offset at which it begins."""
+        file, start, lines = self._files.get(name, (Source(""), 0, 0))
+        if line > lines:
             linecache.checkcache(name)
-            lines = linecache.getlines(name)
-            lines = [*lines, *["\n"] * (0 if len(lines) >= line else 2 * line)]
-            known = self._files[name] = _File(lines, self._size)
-            self._parts.append(Source("".join(lines), name))
-            self._size += len(self._parts[-1].text)
-        return known
+            text = linecache.getlines(name)
+            text = [*text, *["\n"] * (0 if len(text) >= line else 2 * line)]
+            file, start = Source("".join(text), name), self._size
+            self._files[name] = file, start, len(text)
+            self._parts.append(file)
+            self._size += len(file.text)
+        return file, start
 
 
-class _File:
-    """The lines of a file, and at which offset each begins."""
-
-    def __init__(self, lines: list[str], start: int) -> None:
-        self.lines, self.starts = lines, [start]
-        for line in lines:
-            self.starts.append(self.starts[-1] + len(line))
-
-    def offset(self, line: int, column: int | None, end: bool = False) -> int:
-        """Where a column of a line is; without one, where its text begins or ends."""
-        text, start = self.lines[line - 1].rstrip(), self.starts[line - 1]
-        if column is None:
-            return start + len(text) - (0 if end else len(text.lstrip()))
-        return start + len(text.encode("utf-8", "replace")[:column].decode("utf-8", "replace"))
+def _letters(text: str, size: int) -> int:
+    """How many letters so many bytes of a text are."""
+    return len(text.encode("utf-8", "replace")[:size].decode("utf-8", "replace"))

@@ -9,7 +9,7 @@ from thence.logic.check.facts import written
 from thence.logic.check.labels import check_labels
 from thence.logic.check.names import check_names
 from thence.logic.check.problems import Problems
-from thence.logic.check.scopes import RuleView
+from thence.logic.check.scopes import RuleView, inside_of
 from thence.logic.check.typing import Columns, RuleTypes, Unknown
 from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.expr_text import expr_text
@@ -27,7 +27,6 @@ from thence.logic.ops import (
     Repeat,
     Rule,
     Ticks,
-    Where,
     While,
     Within,
     exprs_of,
@@ -76,6 +75,12 @@ def _check_parts(view: RuleView, problems: Problems) -> None:
     """Refuse operators whose durations make no sense, and labels that they cannot take."""
     for part in walk(view.rule.body):
         match part:
+            case Within(Ticks() | At() | Moments(operator="periodic"), span=span):
+                problems.warn(
+                    span,
+                    "this is an instant of the clock, so it is within any time",
+                    "put `within` around this and what it is to be near to",
+                )
             case Moments(limit=limit, span=span) | While(reach=int(limit), span=span) if limit < 0:
                 problems.error(span, "the duration cannot be negative")
             case Moments(operator="periodic", limit=0, span=span):
@@ -124,24 +129,11 @@ def _warn_of_instants(view: RuleView, problems: Problems) -> None:
                     )
                 case Call(_, args):
                     stack += args
-    for part in walk(view.rule.body):
-        match part:
-            case Within(Ticks() | At() | Moments(operator="periodic"), span=span):
-                problems.warn(
-                    span,
-                    "this is an instant of the clock, so it is within any time",
-                    "put `within` around this and what it is to be near to",
-                )
 
 
 def _is_instant(label: str, view: RuleView) -> bool:
     """Whether what a label names can only be an instant."""
-    patterns = [definition.pattern for definition in view.definitions.get(label, ())]
-    while any(isinstance(pattern, Label | Within | Where) for pattern in patterns):
-        patterns = [
-            pattern.pattern if isinstance(pattern, Label | Within | Where) else pattern
-            for pattern in patterns
-        ]
+    patterns = [inside_of(definition) for definition in view.definitions.get(label, ())]
     points = At | AnyOne | Moments | Ticks
     return bool(patterns) and all(isinstance(pattern, points) for pattern in patterns)
 
@@ -156,7 +148,7 @@ def _check_policy(view: RuleView, problems: Problems) -> None:
     events = {
         name
         for name, labels in view.definitions.items()
-        if all(_names_an_event(label.pattern) for label in labels)
+        if all(map(_names_an_event, labels))
         and (view.root.sees_label(name) or any(name in scope.labels for scope in repeated))
     }
     for label, _ in policy.labels:
@@ -168,9 +160,8 @@ def _check_policy(view: RuleView, problems: Problems) -> None:
             )
 
 
-def _names_an_event(pattern: Pattern) -> bool:
-    while isinstance(pattern, Label | Within | Where):
-        pattern = pattern.pattern
+def _names_an_event(label: Label) -> bool:
+    pattern = inside_of(label)
     return isinstance(pattern, Atom) or is_own_rule(pattern)
 
 
@@ -337,6 +328,18 @@ def _check_head(view: RuleView, types: RuleTypes, first: Rule, problems: Problem
                 f"line {line}",
                 _conversion(found, expected, line),
             )
+
+
+def check_columns(rule: Rule, problems: Problems) -> None:
+    """Refuse names that were given to columns, and are taken."""
+    seen: set[str] = set()
+    for term in filter(lambda term: term.named, rule.terms):
+        if term.name in seen or term.name in RESERVED_ATTRIBUTES:
+            why = "another column has that name" if term.name in seen else "that name is reserved"
+            problems.error(
+                term.span, f"a column cannot be called '{term.name}': {why}", "choose another"
+            )
+        seen.add(term.name)
 
 
 def _warn_of_names(rule: Rule, problems: Problems) -> None:
