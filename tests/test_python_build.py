@@ -508,6 +508,14 @@ def test_objects_show_what_they_are() -> None:
     assert repr((a >> b).start) == "<thence value p.start>"
 
 
+def test_optimisations_are_switched_off_as_for_texts() -> None:
+    definition = (a >> b).within("10 s").select("r", a.id)
+    names = tuple(sorted(thence.optimisations()))
+    assert thence.build(definition, without=names).without == names
+    with pytest.raises(thence.ThenceError, match="nonsense"):
+        thence.build(definition, without=["nonsense"])
+
+
 def test_programs_without_text_explain_themselves() -> None:
     program = thence.build((a >> b).within("10 s").where(a.id == b.id).select("r", a.id), name="x")
     assert program.source.text == program.text()
