@@ -1,11 +1,9 @@
-"""Collects what is wrong with a program, so that one run shows all of it."""
+"""Statements that are given up at the first thing that is wrong with them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from thence.model.errors import CheckError, Diagnostic, diagnose
-from thence.model.source import Source, Span
+from thence.logic.check.problems import Problems
+from thence.model.source import Span
 
 
 class Refused(Exception):
@@ -16,29 +14,8 @@ class Refused(Exception):
         self.span, self.message, self.hint = span, message, hint
 
 
-@dataclass(slots=True)
-class Report:
-    """The errors found so far in one source."""
-
-    source: Source
-    found: list[Diagnostic] = field(default_factory=list)
-
-    def error(self, span: Span, message: str, hint: str | None = None) -> None:
-        """Note an error about a place in the text."""
-        self.found.append(diagnose(self.source, span, message, hint))
-
-    def refuse(self, refused: Refused) -> None:
-        """Note why a statement was given up."""
-        self.error(refused.span, refused.message, refused.hint)
-
-    def raise_if_any(self) -> None:
-        """Raise one CheckError with every error, in the order of the text."""
-        if self.found:
-            raise CheckError(tuple(sorted(self.found, key=lambda d: (d.line, d.column))))
-
-
-class Refusing(Report):
-    """A report that gives a statement up at its first error."""
+class Refusing(Problems):
+    """Gives a statement up at its first error."""
 
     def error(self, span: Span, message: str, hint: str | None = None) -> None:
         """Raise Refused."""

@@ -32,9 +32,6 @@ WINDOW_OPERATORS: frozenset[str] = frozenset(
 
 MOMENT_OPERATORS: frozenset[str] = frozenset(CALLS) | {"any"}
 PATTERN_OPERATORS: frozenset[str] = MOMENT_OPERATORS | {"anyone", "ticks"}
-MOST_TICKS = 100_000
-"""How many ticks one event may have."""
-
 MOST_PATTERNS = 10_000
 """How many patterns a rule may have, each choice of ``any`` and each copy written out."""
 

@@ -137,6 +137,9 @@ PERIODIC = "periodic"
 """SNOOP's P. The shape is that of a tick after an event; each further tick follows from the one
 before."""
 
+MOST_TICKS = 100_000
+"""How many ticks one event may have."""
+
 TICK = "#tick"
 """One period after an event, or after another tick, if nothing came that ends it."""
 

@@ -312,12 +312,14 @@ class Since(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class HeadTerm:
-    """One column of a rule's head: its name and what it holds."""
+    """One column of a rule's head: its name, what it holds, and whether the name was given to it,
+    as by ``as``."""
 
     name: str
     value: Expr | Aggregate
     span: Span = _span()
     role: Role = "value"
+    named: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from thence.lang.tokens import (
     token_span,
     unquoted,
 )
-from thence.lang.words import CALLS, MOST_TICKS
+from thence.lang.words import CALLS
+from thence.logic.moments import MOST_TICKS
 from thence.model.source import Span
 
 Parts: TypeAlias = list[Any]

@@ -14,7 +14,7 @@ from functools import partial
 from thence.lang import syntax as s
 from thence.lang.heads import Head, WrittenTerm
 from thence.lang.policies import policy_of
-from thence.lang.report import Refused, Refusing, Report
+from thence.lang.report import Refused, Refusing
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body, body
 from thence.lang.sql.catalog import Statement, column_names, columns_in_order, in_order
@@ -22,6 +22,7 @@ from thence.lang.sql.lookups import Tables
 from thence.lang.sql.names import Alias, Names
 from thence.lang.sql.select_list import Selected, select_list, term_value
 from thence.lang.sql.windows import refuse_groups, window_of, windowed
+from thence.logic.check.problems import Problems
 from thence.logic.conjunct import INNER
 from thence.logic.expr import Aggregate, Expr
 from thence.logic.ops import HeadTerm, Pattern, Rule
@@ -38,7 +39,7 @@ class Lowered:
     rule: Rule
 
 
-def lower(statements: Sequence[Statement], report: Report) -> dict[int, list[Lowered]]:
+def lower(statements: Sequence[Statement], report: Problems) -> dict[int, list[Lowered]]:
     """The rules that queries stand for, by the identity of the statement.
 
     Raises CheckError with what is wrong with the queries.
@@ -65,7 +66,7 @@ def lower(statements: Sequence[Statement], report: Report) -> dict[int, list[Low
         try:
             found[id(create)] = lowering.rules()
         except Refused as problem:
-            report.refuse(problem)
+            report.error(problem.span, problem.message, problem.hint)
             broken.add(create.name)
         except _Broken:
             broken.add(create.name)
@@ -171,7 +172,10 @@ class _Lowering:
     ) -> None:
         """Add a rule, whose terms are each the name that it asks for, a value and a place."""
         written = tuple(WrittenTerm(given, None, span) for given, _, span in terms)
-        head = tuple(HeadTerm(given or "", value, span) for given, value, span in terms)
+        head = tuple(
+            HeadTerm(given or "", value, span, named=not hidden and given is not None)
+            for given, value, span in terms
+        )
         chosen = policy_of(policy, Refusing(Source("")))
         rule = Rule(event, head, body, whole, name, chosen, hidden)
         self.made.append(Lowered(Head(event, name, name, written), rule))

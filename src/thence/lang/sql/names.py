@@ -169,8 +169,8 @@ class _Values(Values):
     def __init__(
         self, names: Names, grouped: bool, given: Mapping[str, Expr], queries: bool
     ) -> None:
-        scope = Scope({}, dict.fromkeys(names.aliases, ()), frozenset(), frozenset())
-        super().__init__(scope, Refusing(Source("")), folds=True)
+        scope = Scope({}, dict.fromkeys(names.aliases, frozenset[str]()), frozenset(), frozenset())
+        super().__init__(scope, Refusing(Source("")))
         self.names, self.grouped, self.given, self.queries = names, grouped, given, queries
         self.nested = False
         """Whether it is inside an aggregate."""
