@@ -14,6 +14,7 @@ from hosts import HOSTS
 from notation import parse_events, parse_rows
 from python_objects import definitions, in_order
 
+from thence.engine.aggregates.aggregate import AGGREGATES as COMPUTATIONS
 from thence.lang.parser import parse_program
 from thence.lang.python.program import lower_program
 from thence.lang.text import format_program
@@ -32,6 +33,7 @@ from thence.logic.expr import (
     leaves,
     read_by,
 )
+from thence.logic.functions import AGGREGATES
 from thence.logic.ops import (
     Allen,
     And,
@@ -181,6 +183,40 @@ def test_every_class_goes_the_whole_way(kind: type) -> None:
     assert all(meant.values()), "an example finds something"
     assert HOSTS["batch"](text, given, None) == meant
     assert HOSTS["micro_batches"](text, given, None) == meant
+
+
+# -- aggregates: a row in logic, and one in the engine
+
+
+def test_every_aggregate_can_be_computed() -> None:
+    assert AGGREGATES.keys() == COMPUTATIONS.keys()
+
+
+VALUES = {"int": "k", "string": "t", "duration": "duration(e)", "timestamp": "e.start"}
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_every_aggregate_goes_the_whole_way(name: str) -> None:
+    row = AGGREGATES[name]
+    over = [value for kind, value in VALUES.items() if row.takes is None or kind in row.takes]
+    terms = [f"{name}({value})" for value in over]
+    terms += [f"{name}(distinct {value})" for value in over if row.distinct]
+    terms += [f"{name}()"] * row.bare
+    text = (
+        "event a(k int, t string); event o();"
+        f"p({', '.join(terms)}) <- x: o, w: extend_backward(x, 9 s), while w: collect e: a(k, t);"
+        f"q({', '.join(terms)}) <- x: o, over 1 h of x: collect e: a(k, t);"
+        f"r({', '.join(terms)}) <- e: a(k, t)+ seq o using greedy;"
+    )
+    events = parse_events("a(1, 'x') @ 1\na(2, null) @ [2, 5]\na(2, 'y') @ 6\no @ 7\no @ 9")
+    program = parse_program(Source(text))
+    assert make(check_program(program)).stages
+    assert parse_program(Source(format_program(program))) == program
+    assert lower_program(definitions(program)).program == in_order(program)
+    meant = HOSTS["oracle"](text, events, None)
+    assert all(meant.values())
+    assert HOSTS["batch"](text, events, None) == meant
+    assert HOSTS["micro_batches"](text, events, None) == meant
 
 
 # -- what holds others says in which role

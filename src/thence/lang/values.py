@@ -10,12 +10,12 @@ from thence.lang.report import Report
 from thence.lang.scope import LabelInfo, Scope
 from thence.lang.timers import TIMERS
 from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
+from thence.logic import functions
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
 from thence.model.names import did_you_mean
 from thence.model.source import Span
 from thence.model.types import INT, NULL
 
-_DISTINCT = frozenset({"count", "sum", "avg", "list"})
 UNKNOWN = Const(None, NULL)
 """Stands in for what could not be resolved; a program that holds one is never returned."""
 
@@ -157,9 +157,9 @@ class Values:
                 "an aggregate is a term of the head by itself, head(count(x)) <- …, or is over "
                 "a repetition: where count(b) > 3"
             )
-            if function in ("min", "max") and len(node.args) > 1:
-                other = "least" if function == "min" else "greatest"
-                hint = f"for the {function} of several values write {other}(…)"
+            scalar = functions.AGGREGATES[function].scalar
+            if scalar and len(node.args) > 1:
+                hint = f"for the {function} of several values write {scalar}(…)"
         elif node.name in scope.events or function in PATTERN_OPERATORS or function in TIMERS:
             what = "an event" if node.name in scope.events else "a pattern operator"
             message = f"'{node.name}' is {what} and cannot be used inside a condition"
@@ -199,25 +199,29 @@ class Values:
     def _aggregate(self, node: s.Apply) -> Aggregate | Expr:
         function, span = node.name.lower(), s.span_of(node)
         args = node.args
-        if len(args) > 1 or (not args and function != "count"):
+        row = functions.AGGREGATES[function]
+        if len(args) > 1 or (not args and not row.bare):
             return self._wrong(node, f"{function} takes one argument", f"write {function}(x)")
         arg: s.Node | None = args[0] if args else None
         distinct = isinstance(arg, s.Distinct)
         if isinstance(arg, s.Star):
-            if function != "count":
+            if not row.bare:
                 return self._wrong(node, f"{function}(*) has no meaning", "write count(*)")
             arg = None
         if isinstance(arg, s.Distinct):
-            if function not in _DISTINCT:
+            if not row.distinct:
+                *names, last = (
+                    each.name for each in functions.AGGREGATES.values() if each.distinct
+                )
                 return self._wrong(
                     arg,
                     f"'distinct' has no meaning in {function}",
-                    "it can be used in count, sum, avg and list",
+                    f"it can be used in {', '.join(names)} and {last}",
                 )
             arg = arg.value
-        if isinstance(arg, s.Name) and function == "count" and not distinct:
+        if isinstance(arg, s.Name) and row.bare and not distinct:
             if self._is_event(arg):
                 # Each event has a start, so to count starts is to count events.
-                return Aggregate("count", TimeOf(arg.text, "start", s.span_of(arg)), False, span)
+                return Aggregate(function, TimeOf(arg.text, "start", s.span_of(arg)), False, span)
         value = None if arg is None else self.expr(arg)
-        return Aggregate(function, value, distinct, span)  # type: ignore[arg-type]
+        return Aggregate(function, value, distinct, span)

@@ -38,9 +38,7 @@ MOST_TICKS = 100_000
 MOST_PATTERNS = 10_000
 """How many patterns a rule may have, each choice of ``any`` and each copy written out."""
 
-AGGREGATES: frozenset[str] = frozenset(
-    {"count", "sum", "avg", "min", "max", "first", "last", "list"}
-)
+AGGREGATES: frozenset[str] = frozenset(functions.AGGREGATES)
 
 _SYMBOLS = frozenset({"and", "or", "not", "in", "like", "is_null", "neg"})
 FUNCTIONS: frozenset[str] = frozenset(
