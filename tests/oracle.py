@@ -7,9 +7,13 @@ a pattern occurs stands in ``oracle_patterns.py``, what an expression is worth i
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -27,7 +31,7 @@ from oracle_patterns import (
 from oracle_policies import Match, merged_by, merges
 from oracle_repeats import greedy_only
 from oracle_sequences import names_of
-from oracle_values import canonical, order
+from oracle_values import MICROSECOND, canonical, order
 from oracle_windows import identity, own_variables
 
 from thence.logic.check import check_program
@@ -306,7 +310,13 @@ def folded(term: Aggregate, rows: list[Any]) -> Any:
         case "sum":
             return canonical(sum(values[1:], start=values[0]))
         case "avg":
-            return canonical(float(sum(values[1:], start=values[0])) / len(values))
+            return as_such(values[0], number(sum(values[1:], start=values[0])) / len(values))
+        case "stddev":
+            return as_such(values[0], deviation([number(value) for value in values]))
+        case "median":
+            ordered = sorted((number(value) for value in values), key=order)
+            low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+            return as_such(values[0], low if low == high else (low + high) / 2)
         case "min":
             return min(values, key=order)
         case "max":
@@ -316,6 +326,26 @@ def folded(term: Aggregate, rows: list[Any]) -> Any:
         case "last":
             return values[-1]
     raise AssertionError(term)
+
+
+def number(value: Any) -> float:
+    """A number as a float, and so a duration, in microseconds."""
+    return canonical(float(value / MICROSECOND if isinstance(value, timedelta) else value))
+
+
+def as_such(example: Any, found: float | None) -> Any:
+    """A float, or a duration to the nearest microsecond where it is about durations."""
+    is_duration = isinstance(example, timedelta) and found is not None
+    return round(found) * MICROSECOND if is_duration else canonical(found)
+
+
+def deviation(numbers: list[float]) -> float | None:
+    """The standard deviation of a sample, added up in the order of the events."""
+    if len(numbers) == 1:
+        return None
+    mean = reduce(operator.add, numbers) / len(numbers)
+    squares = [(each - mean) * (each - mean) for each in numbers]
+    return math.sqrt(reduce(operator.add, squares) / (len(numbers) - 1))
 
 
 def collect_read_by(term: Aggregate, scope: Scope) -> Pattern:

@@ -61,8 +61,11 @@ from thence.logic.ops import (
     While,
     Within,
     children,
+    with_parts,
 )
+from thence.logic.ops import inside as held_by
 from thence.logic.policy import UNRESTRICTED, Policy
+from thence.logic.roles import role
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Repeated(Pattern):
     """A repetition, and what is chosen for each time."""
 
     repeat: Repeat
-    parts: tuple[Pattern, ...]
+    parts: tuple[Pattern, ...] = field(metadata=role("copy"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,43 +117,27 @@ class Judged(Pattern):
     judged on.
     """
 
-    pattern: Pattern
+    pattern: Pattern = field(metadata=role("copy"))
     event: Event
     variables: dict[str, Any]
-    labels: dict[str, tuple[Pattern, Scope]]
-    repeated: dict[Repeat, list[tuple[Scope, Pattern, Interval]]]
-    chosen: Pattern
+    labels: dict[str, tuple[Pattern, Scope]] = field(metadata=role("copy"))
+    repeated: dict[Repeat, list[tuple[Scope, Pattern, Interval]]] = field(metadata=role("copy"))
+    chosen: Pattern = field(metadata=role("copy"))
     history: History
 
 
 def asserted(pattern: Pattern) -> tuple[Pattern, ...]:
     """The children of a pattern that must occur: not what is absent, nor what is collected."""
-    match pattern:
-        case While() | Repeated() | Judged() | NoFact():
-            return ()
-        case Not(_, first, last):
-            return (first, last)
-        case Moments(_, parts):
-            return parts
-        case Nth(ticks):
-            return (ticks.pattern,)
-    return children(pattern)
+    if isinstance(pattern, Nth):
+        return (pattern.ticks.pattern,)
+    return tuple(part for role, part in held_by(pattern) if role in ("part", "repeated"))
 
 
 def with_asserted(pattern: Pattern, parts: tuple[Pattern, ...]) -> Pattern:
     """The pattern with other asserted children."""
-    match pattern:
-        case Seq() | And() | Moments():
-            return replace(pattern, parts=parts)
-        case Par() | Allen():
-            return replace(pattern, left=parts[0], right=parts[1])
-        case Not():
-            return replace(pattern, first=parts[0], last=parts[1])
-        case Label() | Within() | Where():
-            return replace(pattern, pattern=parts[0])
-        case Until():
-            return replace(pattern, pattern=parts[0], closing=parts[1], another=pattern.closing)
-    return pattern
+    if isinstance(pattern, Until):
+        pattern = replace(pattern, another=pattern.closing)
+    return with_parts(pattern, parts)
 
 
 def choices(pattern: Pattern, history: History) -> Iterator[Pattern]:

@@ -253,6 +253,7 @@ class Writer(PatternWriter):
                 options += [(f"list({value})", f"list<{type_}>")]
             if type_ in ("int", "float"):
                 options += [(f"sum({value})", type_), (f"avg({value})", "float")]
+                options += [(f"stddev({value})", "float"), (f"median({value})", "float")]
                 options += [(f"sum(distinct {value})", type_)]
                 reads = [name for name, found in self.values(outer).items() if found == "int"]
                 options += [(f"sum({value} + {name})", type_) for name in reads[:2]]

@@ -31,7 +31,7 @@ RANGES = """
 event s(k int, v int, f float);
 last_two(k, list(v), sum(f), first(f), last(v), count(distinct v)) <-
   x: anyone(s(k, _, _)), over 2 rows of x: collect s(k, v, f);
-recent(k, list(v), avg(f), min(f), max(v)) <-
+recent(k, list(v), avg(f), min(f), max(v), stddev(f), median(distinct f)) <-
   x: anyone(s(k, _, _)), over 5 us of x: collect s(k, v, f);
 bounded(list(v), sum(v)) <- x: anyone(s), over 3 rows in 4 us of x: collect s(_, v, _);
 inside(k, list(v), sum(f)) <-
@@ -146,7 +146,7 @@ KINDS = """
 event s(k int, t string, m decimal(10, 2), d duration, b bool, f float, e timestamp);
 texts(k, min(t), max(t), count(distinct t), first(t), last(t), count(t)) <-
   x: anyone(s(k=k)), over 5 us of x: collect s(k=k, t=t);
-sums(k, sum(m), avg(m), sum(d), avg(d), sum(m * 1.5), sum(f), avg(f)) <-
+sums(k, sum(m), avg(m), sum(d), avg(d), sum(m * 1.5), sum(f), avg(f), stddev(m), median(d)) <-
   x: anyone(s(k=k)), over 5 us of x: collect s(k=k, m=m, d=d, f=f);
 least(k, min(m), max(d), count(distinct b), min(f), max(f), min(e), count(distinct m)) <-
   x: anyone(s(k=k)), over 3 rows of x: collect s(k=k, m=m, d=d, b=b, f=f, e=e);

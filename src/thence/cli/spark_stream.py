@@ -44,6 +44,26 @@ Writer = Callable[[DataFrame, int], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Writing:
+    """Where results go, and late events if they are asked for; and what files look like."""
+
+    sink: str
+    late: str | None
+    format: str
+    formulas: Formulas
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """From where and how often, and whether it is told how it goes."""
+
+    checkpoint: str | None
+    available_now: bool
+    trigger: int | None
+    quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What a stream was asked for; durations are in microseconds.
 
@@ -53,21 +73,14 @@ class Asked:
     names: list[str]
     alone: bool
     sources: tuple[str, ...]
+    reading: Reading
     tables: Mapping[str, list[str]]
-    sink: str
-    format: str
-    formulas: Formulas
-    source_format: str | None
-    max_files: int | None
+    writing: Writing
+    running: Running
     max_delay: int
-    late: str | None
-    checkpoint: str | None
-    available_now: bool
-    trigger: int | None
     lineage: bool
     allow_unbounded: bool
     shards: int | None
-    quiet: bool
     memory_limit: int | str | None = None
     max_matches: int | None = None
 
@@ -77,8 +90,8 @@ def run_stream(
 ) -> bool:
     """Run a stream to its end; False if it was interrupted."""
     sources = [parse_source(text) for text in asked.sources]
-    sink = parse_sink(asked.sink)
-    late = None if asked.late is None else parse_sink(asked.late, "--late")
+    sink = parse_sink(asked.writing.sink)
+    late = None if asked.writing.late is None else parse_sink(asked.writing.late, "--late")
     if late is not None and late.kind == "kafka":
         raise InputError("--late: late events go to a folder or to the console.")
     if late is not None and late.kind == sink.kind == "files" and _same(late.where, sink.where):
@@ -92,8 +105,7 @@ def run_stream(
         spark = session(master, **settings)
     with explained_as_files() as name_files:
         schemas = {each.name: each for each in program.events}
-        reading = Reading(asked.source_format, asked.max_files)
-        given = open_sources(spark, schemas, sources, reading)
+        given = open_sources(spark, schemas, sources, asked.reading)
         name_files(given)
         emit = asked.names[0] if asked.alone and late is None else asked.names
         options: dict[str, Any] = {
@@ -120,7 +132,7 @@ def run_stream(
         if not is_address(checkpoint):
             check_restart(checkpoint, program, emit, spark=spark, **options)
         query = _start(frame, write, checkpoint, asked)
-        return _watch(query, gone, asked.quiet, _restart(asked, sink, checkpoint))
+        return _watch(query, gone, asked.running.quiet, _restart(asked, sink, checkpoint))
 
 
 def _same(one: str, other: str) -> bool:
@@ -135,8 +147,8 @@ def _as_text(micros: int) -> str:
 
 def _checkpoint(asked: Asked, sink: Sink) -> str:
     """Where the query keeps what it needs to go on after a restart."""
-    if asked.checkpoint is not None:
-        given = asked.checkpoint
+    if asked.running.checkpoint is not None:
+        given = asked.running.checkpoint
         return given if is_address(given) else str(Path(given).absolute())
     if sink.kind == "files":
         if is_address(sink.where):
@@ -147,7 +159,7 @@ def _checkpoint(asked: Asked, sink: Sink) -> str:
 
 def _restart(asked: Asked, sink: Sink, checkpoint: str) -> str:
     """What happens when the same command is given again."""
-    if asked.checkpoint is None and sink.kind != "files":
+    if asked.running.checkpoint is None and sink.kind != "files":
         return "started again, it begins anew (--checkpoint DIR lets it go on)"
     return f"started again, it goes on from {checkpoint}"
 
@@ -200,7 +212,7 @@ def _writer_to(
         return _console(columns, asked.names[0], gone)
     if sink.kind == "kafka":
         return lambda frame, _: to_kafka(frame, sink.where, columns)
-    folder = Folder(sink.where, asked.format, columns, asked.formulas)
+    folder = Folder(sink.where, asked.writing.format, columns, asked.writing.formulas)
     folder.check_unused(checkpoint)
     if not is_address(sink.where):
         make_folder(Path(sink.where))
@@ -240,10 +252,10 @@ def _console(columns: Columns | None, event: str, gone: threading.Event) -> Writ
 def _start(frame: DataFrame, write: Writer, checkpoint: str, asked: Asked) -> Any:
     writer = frame.writeStream.outputMode("append").queryName("thence")
     writer = writer.option("checkpointLocation", checkpoint).foreachBatch(write)
-    if asked.available_now:
+    if asked.running.available_now:
         writer = writer.trigger(availableNow=True)
-    elif asked.trigger is not None:
-        milliseconds = max(1, asked.trigger // 1000)
+    elif asked.running.trigger is not None:
+        milliseconds = max(1, asked.running.trigger // 1000)
         writer = writer.trigger(processingTime=f"{milliseconds} milliseconds")
     return writer.start()
 

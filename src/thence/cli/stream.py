@@ -127,27 +127,28 @@ def stream(
         settings = spark_settings(conf, packages)
 
         need_spark()
-        from thence.cli.spark_stream import Asked, run_stream
+        from thence.cli.spark_stream import Asked, Running, Writing, run_stream
+        from thence.spark.stream_sources import Reading
 
         asked = Asked(
             names=names,
             alone=emit is not None and len(names) == 1,
             sources=tuple(source),
+            reading=Reading(
+                None if source_format is None else _kind(source_format), max_files_per_trigger
+            ),
             tables=parse_tables(program, table),
-            sink=sink,
-            format="parquet" if format is None else _kind(format),
-            formulas=formulas_in(csv_formulas, format is Format.csv),
-            source_format=None if source_format is None else _kind(source_format),
-            max_files=max_files_per_trigger,
+            writing=Writing(
+                sink,
+                late,
+                "parquet" if format is None else _kind(format),
+                formulas_in(csv_formulas, format is Format.csv),
+            ),
+            running=Running(checkpoint, available_now, interval, quiet),
             max_delay=delay,
-            late=late,
-            checkpoint=checkpoint,
-            available_now=available_now,
-            trigger=interval,
             lineage=lineage,
             allow_unbounded=allow_unbounded,
             shards=shards,
-            quiet=quiet,
             memory_limit=memory(memory_limit),
             max_matches=max_matches,
         )

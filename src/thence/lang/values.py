@@ -9,6 +9,7 @@ from thence.lang.problem import SyntaxProblem, int_out_of_range
 from thence.lang.scope import Scope
 from thence.lang.timers import TIMERS
 from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
+from thence.logic import functions
 from thence.logic.check.problems import Problems
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
 from thence.model.names import did_you_mean, no_attribute
@@ -157,23 +158,23 @@ class Values:
     def _aggregate(self, node: s.Apply) -> Aggregate | Expr:
         function, span = node.name.lower(), s.span_of(node)
         args = node.args
-        if len(args) > 1 or (not args and function != "count"):
+        row = functions.AGGREGATES[function]
+        if len(args) > 1 or (not args and not row.bare):
             hint = f"write {function}(x)"
-            if function in ("min", "max") and args:
-                other = "least" if function == "min" else "greatest"
-                hint = f"for the {function} of several values write {other}(…)"
+            if row.scalar and args:
+                hint = f"for the {function} of several values write {row.scalar}(…)"
             return self._wrong(node, f"{function} takes one argument", hint)
         arg: s.Node | None = args[0] if args else None
         distinct = isinstance(arg, s.Distinct)
         if isinstance(arg, s.Star):
-            if function != "count":
+            if not row.bare:
                 return self._wrong(node, f"{function}(*) has no meaning", "write count(*)")
             arg = None
         if isinstance(arg, s.Distinct):
             arg = arg.value
-        if isinstance(arg, s.Name) and function == "count" and not distinct:
+        if isinstance(arg, s.Name) and row.bare and not distinct:
             if self._is_event(arg):
                 # Each event has a start, so to count starts is to count events.
-                return Aggregate("count", TimeOf(arg.text, "start", s.span_of(arg)), False, span)
+                return Aggregate(function, TimeOf(arg.text, "start", s.span_of(arg)), False, span)
         value = None if arg is None else self.expr(arg)
-        return Aggregate(function, value, distinct, span)  # type: ignore[arg-type]
+        return Aggregate(function, value, distinct, span)

@@ -35,9 +35,7 @@ PATTERN_OPERATORS: frozenset[str] = MOMENT_OPERATORS | {"anyone", "ticks"}
 MOST_PATTERNS = 10_000
 """How many patterns a rule may have, each choice of ``any`` and each copy written out."""
 
-AGGREGATES: frozenset[str] = frozenset(
-    {"count", "sum", "avg", "min", "max", "first", "last", "list"}
-)
+AGGREGATES: frozenset[str] = frozenset(functions.AGGREGATES)
 
 _SYMBOLS = frozenset({"and", "or", "not", "in", "like", "is_null", "neg"})
 FUNCTIONS: frozenset[str] = frozenset(

@@ -9,6 +9,7 @@ from typing import Any
 from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, TimeOf, Var
 from thence.logic.ops import Atom, HeadTerm, Label, Pattern, Ref, Rule, Timer, While
 from thence.logic.policy import Policy
+from thence.logic.roles import roles
 from thence.model.source import Source, Span
 from thence.model.types import Type
 
@@ -31,8 +32,8 @@ def changed(node: Any, change: Callable[[Any], Any]) -> Any:
         return node
     if (other := change(node)) is not node:
         return other
-    inside = {each.name: changed(getattr(node, each.name), change) for each in fields(node)}
-    same = all(inside[each.name] is getattr(node, each.name) for each in fields(node))
+    inside = {name: changed(getattr(node, name), change) for name, _ in roles(type(node))}
+    same = all(found is getattr(node, name) for name, found in inside.items())
     return node if same else replace(node, **inside)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from thence.logic.roles import VALUE, role
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
 
@@ -76,7 +77,7 @@ class Call(Expr):
     """
 
     function: str
-    args: tuple[Expr, ...]
+    args: tuple[Expr, ...] = field(metadata=VALUE)
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -84,11 +85,12 @@ class Call(Expr):
 class Aggregate:
     """A head aggregate over the events that ``while w: collect p`` collects.
 
-    ``arg`` is None for ``count()``, which counts events.
+    ``arg`` is None for ``count()``, which counts events. The functions are ``AGGREGATES`` in
+    ``logic/functions.py``.
     """
 
-    function: Literal["count", "sum", "avg", "min", "max", "first", "last", "list"]
-    arg: Expr | None
+    function: str
+    arg: Expr | None = field(metadata=VALUE)
     distinct: bool = False
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -97,7 +99,7 @@ class Aggregate:
 class Folded(Expr):
     """A leaf: an aggregate over the repetitions of a match, in a condition: ``count(b) > 3``."""
 
-    aggregate: Aggregate
+    aggregate: Aggregate = field(metadata=role("aggregate"))
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

@@ -1,7 +1,8 @@
-"""The operators and functions of expressions: their names, what they take, what they give.
+"""Operators, functions and aggregates: their names, what they take, what they give.
 
-One table, :data:`FUNCTIONS`. The columnar form of each entry stands under the same name in
-``engine/functions``. Types are inferred from the leaves up by :func:`type_of`.
+Two tables: the columnar form of each entry of :data:`FUNCTIONS` stands under the same name in
+``engine/values/functions``, that of each entry of :data:`AGGREGATES` in ``engine/aggregates``.
+Types are inferred from the leaves up by :func:`type_of`.
 
 ``null`` adapts: the types of the other arguments decide. Where nothing else decides, as in
 ``null + 1``, the result has the type ``null`` itself.
@@ -10,7 +11,7 @@ One table, :data:`FUNCTIONS`. The columnar form of each entry stands under the s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,7 +23,7 @@ from thence.model.errors import ThenceError
 from thence.model.names import did_you_mean
 from thence.model.source import Span
 from thence.model.time import parse_duration, parse_timestamp
-from thence.model.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Type
+from thence.model.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Type, list_of
 
 TRUNCATION_UNITS = (
     "year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond",
@@ -279,3 +280,77 @@ def _table() -> dict[str, Function]:
 
 
 FUNCTIONS: dict[str, Function] = _table()
+
+
+# -- aggregates
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateFunction:
+    """One aggregate: the types it takes, the one it gives for theirs, and what it is of nothing."""
+
+    name: str
+    takes: frozenset[str] | None
+    """The kinds of types; None for any."""
+    gives: Callable[[Type], Type]
+    distinct: bool = False
+    """Whether it may differ if each value counts once."""
+    empty: object = None
+    bare: bool = False
+    """Whether it can do without a value, and is then about the events."""
+    scalar: str | None = None
+    """The function that does the same with several values of one match."""
+
+    @property
+    def needs(self) -> str:
+        return "values with an order" if self.takes == ORDERED else "numbers or durations"
+
+    @property
+    def few(self) -> bool:
+        """Whether it has few different values over all combinations of some events."""
+        return self.bare or not self.distinct
+
+    def over(self, values: Type, span: Span) -> Type:
+        """Its type over values of a type; raises :class:`TypeProblem` where it has none."""
+        if values.kind == "null" and not self.bare:
+            raise TypeProblem(f"{self.name} of null is always null", span)
+        if self.takes is not None and values.kind not in self.takes:
+            raise TypeProblem(f"{self.name} cannot take {values}", span, f"it needs {self.needs}")
+        return self.gives(values)
+
+    def of_nothing(self, kind: Type) -> Const:
+        """What it is over no events, where its type is known; else of what type that is."""
+        return Const(self.empty, INT if self.empty == 0 else kind)
+
+
+SUMMED = frozenset({"int", "float", "decimal", "duration"})
+ORDERED = SUMMED | {"string", "timestamp"}
+
+
+def _itself(values: Type) -> Type:
+    return values
+
+
+def _total(values: Type) -> Type:
+    return replace(values, precision=38) if values.kind == "decimal" else values
+
+
+def _mean(values: Type) -> Type:
+    return values if values.kind == "duration" else FLOAT
+
+
+AGGREGATES: dict[str, AggregateFunction] = {
+    row.name: row
+    for row in (
+        AggregateFunction("count", None, lambda values: INT, distinct=True, empty=0, bare=True),
+        AggregateFunction("sum", SUMMED, _total, distinct=True),
+        AggregateFunction("avg", SUMMED, _mean, distinct=True),
+        AggregateFunction("stddev", SUMMED, _mean, distinct=True),
+        AggregateFunction("median", SUMMED, _mean, distinct=True),
+        AggregateFunction("min", ORDERED, _itself, scalar="least"),
+        AggregateFunction("max", ORDERED, _itself, scalar="greatest"),
+        AggregateFunction("first", None, _itself),
+        AggregateFunction("last", None, _itself),
+        AggregateFunction("list", None, list_of, distinct=True, empty=()),
+    )
+}

@@ -10,12 +10,14 @@ Labels are rule-wide: ``Ref(l)`` is the same event that ``Label(l, p)`` binds, w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Literal
 
 from thence.logic.expr import Aggregate, Expr, Folded
 from thence.logic.policy import UNRESTRICTED, Policy
+from thence.logic.roles import PART, VALUE, FieldRole, role, roles
 from thence.model.schema import EventSchema, Role
 from thence.model.source import NOWHERE, Source, Span
 
@@ -39,7 +41,7 @@ class Atom(Pattern):
     """
 
     event: str
-    args: tuple[tuple[str, Expr], ...] = ()
+    args: tuple[tuple[str, Expr], ...] = field(default=(), metadata=VALUE)
     span: Span = _span()
 
 
@@ -48,7 +50,7 @@ class Label(Pattern):
     """``l: p``: gives the occurrence a name. Two labels of one name are one and the same event."""
 
     name: str
-    pattern: Pattern
+    pattern: Pattern = field(metadata=PART)
     span: Span = _span()
     hidden: bool = field(default=False, compare=False, repr=False)
     """Whether no user wrote it; only rewrites say so."""
@@ -66,7 +68,7 @@ class Ref(Pattern):
 class Seq(Pattern):
     """``p1 seq p2 seq …``: each ends strictly before the next starts."""
 
-    parts: tuple[Pattern, ...]
+    parts: tuple[Pattern, ...] = field(metadata=PART)
     span: Span = _span()
 
 
@@ -77,17 +79,17 @@ class Until(Pattern):
     Where ``closing`` is one of several alternatives, ``another`` is any of them.
     """
 
-    pattern: Pattern
-    closing: Pattern
+    pattern: Pattern = field(metadata=PART)
+    closing: Pattern = field(metadata=PART)
     span: Span = _span()
-    another: Pattern | None = None
+    another: Pattern | None = field(default=None, metadata=role("copy"))
 
 
 @dataclass(frozen=True, slots=True)
 class And(Pattern):
     """``p1 and p2``, and the comma of a conjunctive body: all of them, in any order."""
 
-    parts: tuple[Pattern, ...]
+    parts: tuple[Pattern, ...] = field(metadata=PART)
     span: Span = _span()
 
 
@@ -95,7 +97,7 @@ class And(Pattern):
 class Or(Pattern):
     """``p1 or p2``: occurs wherever one of them does."""
 
-    parts: tuple[Pattern, ...]
+    parts: tuple[Pattern, ...] = field(metadata=PART)
     span: Span = _span()
 
 
@@ -103,8 +105,8 @@ class Or(Pattern):
 class Par(Pattern):
     """``p1 par p2``: both, with ``max s < min e``."""
 
-    left: Pattern
-    right: Pattern
+    left: Pattern = field(metadata=PART)
+    right: Pattern = field(metadata=PART)
     span: Span = _span()
 
 
@@ -125,8 +127,8 @@ class Allen(Pattern):
     """
 
     relation: AllenRelation
-    left: Pattern
-    right: Pattern
+    left: Pattern = field(metadata=PART)
+    right: Pattern = field(metadata=PART)
     span: Span = _span()
 
 
@@ -134,9 +136,9 @@ class Allen(Pattern):
 class Not(Pattern):
     """``not(absent).[first, last]``: ``first seq last`` with no ``absent`` inside (e1, s2)."""
 
-    absent: Pattern
-    first: Pattern
-    last: Pattern
+    absent: Pattern = field(metadata=role("absent"))
+    first: Pattern = field(metadata=PART)
+    last: Pattern = field(metadata=PART)
     span: Span = _span()
 
 
@@ -145,7 +147,7 @@ class Within(Pattern):
     """``p within d``: ``e - s <= d``, with ``d`` in microseconds, where ``s`` is the first start of
     the events that ``p`` is made of: an instant is made of more than its own time."""
 
-    pattern: Pattern
+    pattern: Pattern = field(metadata=PART)
     limit: int
     span: Span = _span()
 
@@ -157,8 +159,8 @@ class Where(Pattern):
     ``v = e`` with ``v`` unbound everywhere else binds it.
     """
 
-    pattern: Pattern
-    condition: Expr
+    pattern: Pattern = field(metadata=PART)
+    condition: Expr = field(metadata=VALUE)
     span: Span = _span()
 
 
@@ -204,7 +206,9 @@ class While(Pattern):
 
     window: str
     mode: Literal["not", "collect"]
-    pattern: Pattern
+    pattern: Pattern = field(
+        metadata=role(lambda node: "absent" if node.mode == "not" else "collected")
+    )
     span: Span = _span()
     reach: int | None = None
     rows: int | None = None
@@ -223,7 +227,7 @@ class NoFact(Pattern):
     interval. Variables and labels that stand only inside are local to it.
     """
 
-    pattern: Pattern
+    pattern: Pattern = field(metadata=role("absent"))
     span: Span = _span()
 
 
@@ -236,11 +240,11 @@ class Moments(Pattern):
     """
 
     operator: str
-    parts: tuple[Pattern, ...]
-    absent: tuple[Pattern, ...] = ()
+    parts: tuple[Pattern, ...] = field(metadata=PART)
+    absent: tuple[Pattern, ...] = field(default=(), metadata=role("absent"))
     limit: int = 0
     span: Span = _span()
-    collected: tuple[Pattern, ...] = ()
+    collected: tuple[Pattern, ...] = field(default=(), metadata=role("collected"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +255,7 @@ class Repeat(Pattern):
     have a value for each repetition, as labels inside have (``repetition.py``).
     """
 
-    pattern: Pattern
+    pattern: Pattern = field(metadata=role("repeated"))
     least: int
     most: int | None
     span: Span = _span()
@@ -261,7 +265,7 @@ class Repeat(Pattern):
 class AnyOne(Pattern):
     """``anyone(p1, p2, …)``: occurs at the end point of whichever occurs."""
 
-    parts: tuple[Pattern, ...]
+    parts: tuple[Pattern, ...] = field(metadata=PART)
     span: Span = _span()
 
 
@@ -270,7 +274,7 @@ class Ticks(Pattern):
     """``ticks(p, d, r)``: a point event at each whole multiple ``t`` of ``period`` since 1970 with
     ``e <= t <= e + reach``, ``e`` being the end of ``p``."""
 
-    pattern: Pattern
+    pattern: Pattern = field(metadata=PART)
     period: int
     reach: int
     span: Span = _span()
@@ -281,7 +285,7 @@ class Using(Pattern):
     """``(p using chronicle)``: of the occurrences of ``p`` by itself, those that a policy chooses,
     whatever stands around it."""
 
-    pattern: Pattern
+    pattern: Pattern = field(metadata=PART)
     policy: Policy
     span: Span = _span()
 
@@ -291,8 +295,8 @@ class SemiJoin(Pattern):
     """``pattern``, where ``other`` occurs too, which adds nothing: neither to its interval nor to
     what it is made of. Only rewrites make it; it cannot be written."""
 
-    pattern: Pattern
-    other: Pattern
+    pattern: Pattern = field(metadata=PART)
+    other: Pattern = field(metadata=PART)
     span: Span = _span()
 
 
@@ -303,11 +307,11 @@ class Since(Pattern):
     pattern, ``like`` occurs wherever it does. Only rewrites make it.
     """
 
-    pattern: Pattern
-    context: Pattern
+    pattern: Pattern = field(metadata=PART)
+    context: Pattern = field(metadata=PART)
     limit: int | None = None
     span: Span = _span()
-    like: Pattern | None = None
+    like: Pattern | None = field(default=None, metadata=role("copy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +320,7 @@ class HeadTerm:
     as by ``as``."""
 
     name: str
-    value: Expr | Aggregate
+    value: Expr | Aggregate = field(metadata=VALUE)
     span: Span = _span()
     role: Role = "value"
     named: bool = field(default=False, compare=False, repr=False)
@@ -327,8 +331,8 @@ class Rule:
     """``head(terms) <- body using policy``."""
 
     event: str
-    terms: tuple[HeadTerm, ...]
-    body: Pattern
+    terms: tuple[HeadTerm, ...] = field(metadata=VALUE)
+    body: Pattern = field(metadata=PART)
     span: Span = _span()
     head_span: Span = _span()
     policy: Policy = UNRESTRICTED
@@ -354,26 +358,62 @@ class LogicProgram:
         return (*self.events, *self.tables)
 
 
+def span_of(pattern: Pattern) -> Span:
+    """Where a pattern stands in the text."""
+    found: Span = getattr(pattern, "span", NOWHERE)
+    return found
+
+
+def inside(pattern: Pattern) -> Iterator[tuple[FieldRole, Pattern]]:
+    """The patterns directly inside a pattern, in order, each with its role.
+
+    >>> [(role, part.event) for role, part in inside(Not(Atom("c"), Atom("a"), Atom("b")))]
+    [('absent', 'c'), ('part', 'a'), ('part', 'b')]
+    """
+    for name, said in roles(type(pattern)):
+        found: FieldRole = said(pattern) if callable(said) else said
+        if found not in ("copy", "value"):
+            held = getattr(pattern, name)
+            for part in held if isinstance(held, tuple) else (held,):
+                yield found, part
+
+
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly inside a pattern, in order."""
-    match pattern:
-        case Seq(parts) | And(parts) | Or(parts) | AnyOne(parts):
-            return parts
-        case Par(left, right) | Allen(_, left, right):
-            return (left, right)
-        case Label(_, inner) | Within(inner, _) | Where(inner, _) | While(_, _, inner):
-            return (inner,)
-        case Repeat(inner) | NoFact(inner) | Using(inner) | Ticks(inner):
-            return (inner,)
-        case SemiJoin(inner, other) | Since(inner, other):
-            return (inner, other)
-        case Not(absent, first, last):
-            return (absent, first, last)
-        case Until(inner, closing):
-            return (inner, closing)
-        case Moments(_, parts, unwanted):
-            return (*parts, *unwanted, *pattern.collected)
-    return ()
+    return _in_fields(pattern, ("copy", "value"), without=True)
+
+
+def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The patterns directly inside a pattern that take part in its match."""
+    return _in_fields(pattern, ("part",), without=False)
+
+
+def _in_fields(pattern: Pattern, said: tuple[str, ...], without: bool) -> tuple[Pattern, ...]:
+    found: list[Pattern] = []
+    for name, role_ in roles(type(pattern)):
+        if (role_ in said) is not without:
+            held = getattr(pattern, name)
+            if isinstance(held, tuple):
+                found += held
+            else:
+                found.append(held)
+    return tuple(found)
+
+
+def with_parts(pattern: Pattern, parts: Iterable[Pattern]) -> Pattern:
+    """A pattern with others in place of those that take part in its match.
+
+    >>> with_parts(Par(Atom("a"), Atom("b")), [Atom("c"), Atom("d")])
+    Par(left=Atom(event='c', args=()), right=Atom(event='d', args=()))
+    """
+    given = iter(parts)
+    found: dict[str, Any] = {}
+    for name, said in roles(type(pattern)):
+        if said == "part":
+            now = getattr(pattern, name)
+            several = isinstance(now, tuple)
+            found[name] = tuple(islice(given, len(now))) if several else next(given)
+    return replace(pattern, **found) if found else pattern
 
 
 def walk(pattern: Pattern) -> Iterator[Pattern]:
@@ -393,7 +433,15 @@ def exprs_of(node: Rule | Pattern) -> Iterator[Expr]:
         for term in node.terms:
             yield Folded(term.value) if isinstance(term.value, Aggregate) else term.value
     for part in walk(node.body if isinstance(node, Rule) else node):
-        if isinstance(part, Atom):
-            yield from (value for _, value in part.args)
-        elif isinstance(part, Where):
-            yield part.condition
+        for name, said in roles(type(part)):
+            if said == "value":
+                yield from _listed(getattr(part, name))
+
+
+def _listed(held: Any) -> Iterator[Expr]:
+    """The expressions among what a field holds: one, or several with names."""
+    if isinstance(held, tuple):
+        for each in held:
+            yield from _listed(each)
+    elif isinstance(held, Expr):
+        yield held

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thence.logic.changes import changed
-from thence.logic.expr import Aggregate, Const, Expr, Folded
+from thence.logic.expr import Aggregate, Folded
+from thence.logic.functions import AGGREGATES
 from thence.logic.ops import Pattern, Repeat, Rule, Seq
 from thence.logic.repetition import names_of, reads_any, repeats, shared_by
 from thence.logic.scope import positive_parts, positive_variables
-from thence.model.types import INT, NULL, Type
+from thence.model.types import NULL, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +106,15 @@ def _without(variant: Variant, empty: Repeat, types: Sequence[Type | None]) -> V
 
     def of_nothing(node: Any) -> Any:
         over = isinstance(node, Folded) and is_over_nothing(node.aggregate)
-        return _of_nothing(node.aggregate, NULL) if over else node
+        return AGGREGATES[node.aggregate.function].of_nothing(NULL) if over else node
 
     terms = tuple(
-        replace(term, value=_of_nothing(term.value, kind or NULL))
+        replace(term, value=AGGREGATES[term.value.function].of_nothing(kind or NULL))
         if isinstance(term.value, Aggregate) and is_over_nothing(term.value)
         else changed(term, of_nothing)
         for term, kind in zip(rule.terms, types, strict=True)
     )
     return Variant(replace(rule, terms=terms), changed(body, of_nothing))
-
-
-def _of_nothing(aggregate: Aggregate, kind: Type) -> Expr:
-    """What an aggregate is over no events: none are counted, and nothing else has a value."""
-    match aggregate.function:
-        case "count":
-            return Const(0, INT)
-        case "list":
-            return Const((), kind)
-    return Const(None, kind)
 
 
 def _replaced(body: Pattern, old: Repeat, new: Repeat) -> Pattern:

@@ -6,20 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from thence.logic.expr import Aggregate, Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
-from thence.logic.ops import (
-    Atom,
-    Label,
-    Moments,
-    NoFact,
-    Not,
-    Pattern,
-    Repeat,
-    Rule,
-    Where,
-    While,
-    children,
-    walk,
-)
+from thence.logic.ops import Atom, Label, Pattern, Repeat, Rule, Where, parts_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +100,7 @@ def positive_parts(pattern: Pattern) -> Iterable[Pattern]:
     while stack:
         part = stack.pop()
         yield part
-        match part:
-            case Not(_, first, last):
-                stack += [last, first]
-            case While() | Repeat() | NoFact():
-                pass
-            case Moments(_, parts):
-                stack.extend(reversed(parts))
-            case _:
-                stack.extend(reversed(children(part)))
+        stack.extend(reversed(parts_of(part)))
 
 
 def own_labels(pattern: Pattern) -> set[str]:

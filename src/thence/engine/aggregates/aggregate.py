@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from thence.engine.aggregates import grouped, rolling
+from thence.engine.aggregates.rolling import Ranges, Slide
 from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.arrays.order import sort_order
 from thence.engine.arrays.rows import concat, row_ids, without_lineage
 from thence.engine.arrays.types import Index
-from thence.engine.values.functions.values import to_float
 from thence.logic.expr import Aggregate
-from thence.model.errors import EvaluationError
 from thence.model.events import Events
 
 
@@ -52,24 +52,57 @@ def _stacked(relations: Sequence[Events]) -> Events:
     return concat(padded)
 
 
-def once_per_group(
-    groups: Index, members: Index, values: Any | None
-) -> tuple[Index, Index, Any | None]:
-    """Distinct (group, member, value) triples, sorted by group, member and value."""
-    parts = [identity_codes(groups), identity_codes(members)]
-    if values is not None:
-        parts.append(identity_codes(values))
-    ids, _ = combine(parts)
-    _, first = np.unique(ids, return_index=True)
-    first = first[np.lexsort((members[first], groups[first]))]
-    if values is None:
-        return groups[first], members[first], None
-    same = (groups[first][1:] == groups[first][:-1]) & (members[first][1:] == members[first][:-1])
-    if same.any():
-        # One member has several values, since they depend on the match too; those go by value.
-        order = sort_order([values.take(pa.array(first))])
-        first = first[order[np.lexsort((members[first][order], groups[first][order]))]]
-    return groups[first], members[first], values.take(pa.array(first))
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """How an aggregate is computed.
+
+    ``grouped`` gives its value for groups ``0 .. count-1`` of values that are not null, ``sliding``
+    those for ranges that overlap, where that is less work, or None where it is not after all. Whole
+    events come in, from all alternatives of a rule, since an event counts once for all of them; so
+    there are no parts of results that would have to be put together.
+    """
+
+    grouped: Callable[[Index, Any, int], Any]
+    ordered: Callable[[pa.DataType], bool]
+    """Whether it depends on the order of values of a type."""
+    sliding: Slide | None = None
+    distinct: Slide | None = None
+    """The same of distinct values."""
+
+
+def _always(kind: pa.DataType) -> bool:
+    return True
+
+
+def _never(kind: pa.DataType) -> bool:
+    return False
+
+
+AGGREGATES: dict[str, Computation] = {
+    "count": Computation(grouped.counts, _never, rolling.counts, rolling.distinct_counts),
+    "sum": Computation(grouped.sums, pa.types.is_floating, rolling.sums),
+    "avg": Computation(grouped.means, pa.types.is_floating, rolling.means),
+    "stddev": Computation(grouped.deviations, _always, rolling.deviations),
+    "median": Computation(grouped.medians, _never),
+    "min": Computation(grouped.least, _never, rolling.least),
+    "max": Computation(grouped.greatest, _never, rolling.greatest),
+    "first": Computation(grouped.first, _always, rolling.first),
+    "last": Computation(grouped.last, _always, rolling.last),
+    "list": Computation(grouped.lists, _always),
+}
+"""The columnar form of each aggregate of ``logic/functions.py``."""
+
+
+def depends_on_order(call: Aggregate, kind: pa.DataType) -> bool:
+    """Whether an aggregate of values of a type depends on the order in which it takes them."""
+    return AGGREGATES[call.function].ordered(kind)
+
+
+def rolled(call: Aggregate, ranges: Ranges, ranks: Index | None = None) -> Any | None:
+    """An aggregate for each range, in the way of :data:`Slide`."""
+    row = AGGREGATES[call.function]
+    slide = row.distinct if call.distinct else row.sliding
+    return None if slide is None else slide(ranges, ranks)
 
 
 def aggregate(call: Aggregate, groups: Index, values: Any | None, count: int) -> Any:
@@ -84,7 +117,7 @@ def aggregate(call: Aggregate, groups: Index, values: Any | None, count: int) ->
     ]
     """
     if values is None:
-        return pa.array(np.bincount(groups, minlength=count).astype(np.int64))
+        return AGGREGATES[call.function].grouped(groups, None, count)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     if not valid.all():
         rows = np.flatnonzero(valid)
@@ -94,101 +127,28 @@ def aggregate(call: Aggregate, groups: Index, values: Any | None, count: int) ->
         _, first = np.unique(ids, return_index=True)
         first.sort()
         groups, values = groups[first], values.take(pa.array(first))
-    if call.function == "count":
-        return pa.array(np.bincount(groups, minlength=count).astype(np.int64))
-    return _spread(call, groups, values, count)
+    return AGGREGATES[call.function].grouped(groups, values, count)
 
 
-def _spread(call: Aggregate, groups: Index, values: Any, count: int) -> Any:
-    """Aggregate per group, and null (an empty list for ``list``) for groups without a value."""
-    extreme = call.function in ("min", "max")
-    if call.function in ("first", "last") or (extreme and _needs_sorting(values)):
-        return _by_position(call, groups, values, count)
-    if call.function == "list":
-        return _lists(groups, values, count)
-    kind = values.type
-    if pa.types.is_duration(kind):
-        values = values.view(pa.int64())
-    if extreme:
-        found, result = _grouped(groups, values, call.function)
-    else:
-        found, result = _grouped(groups, _summable(values), "sum")
-        if call.function == "avg":
-            counts = np.bincount(groups, minlength=count)[found]
-            result = pc.divide(to_float(result), pa.array(counts.astype(np.float64)))
-            result = pc.round(result).cast(pa.int64()) if pa.types.is_duration(kind) else result
-        elif pa.types.is_integer(values.type):
-            result = _as_int(result)
-    if pa.types.is_duration(kind):
-        result = result.view(kind)
-    return _at(found, result, count)
-
-
-def _grouped(groups: Index, values: Any, function: str) -> tuple[Index, Any]:
-    """The groups that occur, and Arrow's aggregate for each."""
-    table = pa.table({"g": groups, "v": values})
-    done = table.group_by("g", use_threads=False).aggregate([("v", function)])
-    return done.column("g").to_numpy(), done.column(f"v_{function}").combine_chunks()
-
-
-def _summable(values: Any) -> Any:
-    """Values in a type in which their sum is exact: ints that may overflow as decimals."""
-    kind = values.type
-    if pa.types.is_decimal(kind):
-        return values.cast(pa.decimal128(38, kind.scale))
-    if pa.types.is_integer(kind) and _may_overflow(values):
-        return values.cast(pa.decimal128(38, 0))
-    return values
-
-
-def _as_int(sums: Any) -> Any:
-    try:
-        return sums.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise EvaluationError("sum overflows the range of int (64 bits)") from None
-
-
-def _may_overflow(values: Any) -> bool:
-    if len(values) == 0:
-        return False
-    extremes = pc.min_max(values)
-    most = max(abs(extremes["min"].as_py()), abs(extremes["max"].as_py()))
-    return bool(most * len(values) >= 2**63)
-
-
-def _at(groups: Index, values: Any, count: int) -> Any:
-    """Values at their groups' positions, null elsewhere."""
-    positions = np.full(count, -1, dtype=np.int64)
-    positions[groups] = np.arange(len(groups))
-    return values.take(pa.array(positions, mask=positions < 0))
-
-
-def _needs_sorting(values: Any) -> bool:
-    """Whether least and greatest follow an order of our own: NaN is the greatest number."""
-    kind = values.type
-    return pa.types.is_boolean(kind) or (
-        pa.types.is_floating(kind) and bool(np.isnan(values.to_numpy(zero_copy_only=False)).any())
-    )
-
-
-def _by_position(call: Aggregate, groups: Index, values: Any, count: int) -> Any:
-    """The first or last value of each group, after sorting where least or greatest is asked."""
-    if call.function in ("min", "max"):
-        order = np.lexsort((values.to_numpy(zero_copy_only=False), groups))
-        groups, values = groups[order], values.take(pa.array(order))
-    requested = "first" if call.function in ("first", "min") else "last"
-    positions = np.full(count, -1, dtype=np.int64)
-    rows = np.arange(len(groups))
-    if requested == "first":
-        rows, groups = rows[::-1], groups[::-1]
-    positions[groups] = rows
-    return values.take(pa.array(positions, mask=positions < 0))
-
-
-def _lists(groups: Index, values: Any, count: int) -> Any:
-    sizes = np.bincount(groups, minlength=count)
-    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), values)
+def aggregate_once(
+    call: Aggregate, groups: Index, members: Index, values: Any | None, count: int
+) -> Any:
+    """The same over members of groups that may come in any order, and several times: each counts
+    once, in the order of members, with each of its values."""
+    parts = [identity_codes(groups), identity_codes(members)]
+    if values is not None:
+        parts.append(identity_codes(values))
+    ids, _ = combine(parts)
+    _, first = np.unique(ids, return_index=True)
+    first = first[np.lexsort((members[first], groups[first]))]
+    if values is None:
+        return aggregate(call, groups[first], None, count)
+    same = (groups[first][1:] == groups[first][:-1]) & (members[first][1:] == members[first][:-1])
+    if same.any():
+        # One member has several values, since they depend on the match too; those go by value.
+        order = sort_order([values.take(pa.array(first))])
+        first = first[order[np.lexsort((members[first][order], groups[first][order]))]]
+    return aggregate(call, groups[first], values.take(pa.array(first)), count)
 
 
 def group_ids(columns: Sequence[Any], length: int) -> tuple[Index, Index]:

@@ -8,6 +8,7 @@ added one by one, in order, for each range: differences of running totals would 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.aggregates.grouped import back, floats, means_of, whole
 from thence.engine.arrays.codes import dense, identity_codes
 from thence.engine.arrays.order import order_codes
 from thence.engine.arrays.types import Index
-from thence.engine.values.functions.values import to_float
-from thence.logic.expr import Aggregate
 
 _ROOM = 2**62
 WORTH = 1 << 16
 """How many values all ranges must hold, so that to load compiled loops is worth while."""
+
+
+Slide = Callable[["Ranges", Index | None], Any | None]
+"""An aggregate for each range; None where there is no way but to look at all that they hold. Ranks
+say in which order the values come, where that is not the order of the column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,35 +57,53 @@ def over_values(values: Any, first: Index, last: Index) -> Ranges:
     return Ranges(values.take(pa.array(np.flatnonzero(valid))), moved[first], moved[last])
 
 
-def depends_on_order(call: Aggregate, kind: pa.DataType) -> bool:
-    """Whether an aggregate of values of a type depends on the order in which it takes them."""
-    if call.function in ("first", "last", "list"):
-        return True
-    return call.function in ("sum", "avg") and pa.types.is_floating(kind)
+def _is_worth_while(ranges: Ranges) -> bool:
+    return int(ranges.sizes.sum()) >= WORTH
 
 
-def rolled(call: Aggregate, ranges: Ranges, ranks: Index | None = None) -> Any | None:
-    """An aggregate for each range; None where there is no way but to look at all of them.
+def counts(ranges: Ranges, ranks: Index | None) -> Any:
+    return pa.array(ranges.sizes)
 
-    ``ranks`` say in which order the values come, where that is not the order of the column.
-    """
-    if call.function == "count" and not call.distinct:
-        return pa.array(ranges.sizes)
-    if call.function in ("first", "last") and ranks is None:
-        return ranges.picked(ranges.first if call.function == "first" else ranges.last - 1)
-    if not depends_on_order(call, ranges.values.type) and call.function in ("sum", "avg"):
-        return None if call.distinct else _exact_sums(call, ranges)
-    if call.function == "list" or int(ranges.sizes.sum()) < WORTH:
+
+def distinct_counts(ranges: Ranges, ranks: Index | None) -> Any | None:
+    return pa.array(_distinct(ranges)) if _is_worth_while(ranges) else None
+
+
+def first(ranges: Ranges, ranks: Index | None) -> Any | None:
+    return ranges.picked(ranges.first) if ranks is None else _picked(ranks, ranges, False)
+
+
+def last(ranges: Ranges, ranks: Index | None) -> Any | None:
+    return ranges.picked(ranges.last - 1) if ranks is None else _picked(ranks, ranges, True)
+
+
+def least(ranges: Ranges, ranks: Index | None) -> Any | None:
+    return _picked(None, ranges, False)
+
+
+def greatest(ranges: Ranges, ranks: Index | None) -> Any | None:
+    return _picked(None, ranges, True)
+
+
+def sums(ranges: Ranges, ranks: Index | None) -> Any | None:
+    totals = _totals(ranges, ranks)
+    return None if totals is None else back(totals, ranges.values.type)
+
+
+def means(ranges: Ranges, ranks: Index | None) -> Any | None:
+    totals = _totals(ranges, ranks)
+    if totals is None:
         return None
-    if call.function == "count":
-        return pa.array(_distinct(ranges))
-    if call.function in ("first", "last"):
-        assert ranks is not None
-        return ranges.picked(_extremes(ranks, ranges, call.function == "last"))
-    if call.function in ("min", "max"):
-        codes = order_codes(ranges.values)
-        return ranges.picked(_extremes(codes, ranges, call.function == "max"))
-    return None if call.distinct or ranks is not None else _float_sums(call, ranges)
+    return means_of(totals, np.maximum(ranges.sizes, 1), ranges.values.type)
+
+
+def deviations(ranges: Ranges, ranks: Index | None) -> Any | None:
+    if ranks is not None or not _is_worth_while(ranges):
+        return None
+    from thence.engine.arrays.kernels import deviations_of_ranges  # noqa: PLC0415 (compiles)
+
+    found = deviations_of_ranges(np.array(floats(ranges.values)), ranges.first, ranges.last)
+    return back(pa.array(found, mask=ranges.sizes < 2), ranges.values.type)
 
 
 def _visits(ranges: Ranges) -> Index:
@@ -88,13 +111,17 @@ def _visits(ranges: Ranges) -> Index:
     return np.lexsort((ranges.first, ranges.last))
 
 
-def _extremes(codes: Index, ranges: Ranges, greatest: bool) -> Index:
-    """The position of the least or greatest code in each range."""
+def _picked(ranks: Index | None, ranges: Ranges, greatest: bool) -> Any | None:
+    """The value of the least or greatest rank in each range; ranked by themselves where no ranks
+    are given."""
+    if not _is_worth_while(ranges):
+        return None
     from thence.engine.arrays.kernels import extremes_of_ranges  # noqa: PLC0415 (compiles)
 
+    codes = order_codes(ranges.values) if ranks is None else ranks
     # Compiled loops take arrays that could be written to, and Arrow's cannot.
     turned = ~codes if greatest else np.array(codes)
-    return extremes_of_ranges(turned, ranges.first, ranges.last, _visits(ranges))
+    return ranges.picked(extremes_of_ranges(turned, ranges.first, ranges.last, _visits(ranges)))
 
 
 def _distinct(ranges: Ranges) -> Index:
@@ -104,36 +131,30 @@ def _distinct(ranges: Ranges) -> Index:
     return distinct_in_ranges(np.array(codes), size, ranges.first, ranges.last, _visits(ranges))
 
 
-def _float_sums(call: Aggregate, ranges: Ranges) -> Any:
+def _totals(ranges: Ranges, ranks: Index | None) -> Any | None:
+    """The sum of each range, of durations as a whole number; None where that takes all it holds."""
+    if not pa.types.is_floating(ranges.values.type):
+        return _exact_totals(ranges)
+    if ranks is not None or not _is_worth_while(ranges):
+        return None
     from thence.engine.arrays.kernels import sums_of_ranges  # noqa: PLC0415 (compiles)
 
-    numbers = np.array(ranges.values.to_numpy(zero_copy_only=False), dtype=np.float64)
     order = np.lexsort((ranges.last, ranges.first))
-    sums = sums_of_ranges(numbers, ranges.first, ranges.last, order)
-    empty = ranges.sizes == 0
-    if call.function == "avg":
-        sums = sums / np.where(empty, 1, ranges.sizes)
-    return pa.array(sums, mask=empty)
+    found = sums_of_ranges(np.array(floats(ranges.values)), ranges.first, ranges.last, order)
+    return pa.array(found, mask=ranges.sizes == 0)
 
 
-def _exact_sums(call: Aggregate, ranges: Ranges) -> Any | None:
+def _exact_totals(ranges: Ranges) -> Any | None:
     """From running totals; None where those might not fit."""
     kind = ranges.values.type
     units = _units(ranges.values)
     if units is None or int(np.abs(units).max(initial=0)) * len(units) >= _ROOM:
         return None
     running = np.concatenate(([0], np.cumsum(units, dtype=np.int64)))
-    sums = running[ranges.last] - running[ranges.first]
-    empty = ranges.sizes == 0
-    totals = pa.array(sums, mask=empty)
+    totals = pa.array(running[ranges.last] - running[ranges.first], mask=ranges.sizes == 0)
     if pa.types.is_decimal(kind):
-        wide = pa.decimal128(38, kind.scale)
-        totals = totals.cast(pa.decimal128(38, 0)).view(wide)
-    if call.function == "sum":
-        return totals.view(kind) if pa.types.is_duration(kind) else totals
-    counts = pa.array(np.where(empty, 1, ranges.sizes).astype(np.float64))
-    means = pc.divide(to_float(totals), counts)
-    return pc.round(means).cast(pa.int64()).view(kind) if pa.types.is_duration(kind) else means
+        totals = totals.cast(pa.decimal128(38, 0)).view(pa.decimal128(38, kind.scale))
+    return totals
 
 
 def _units(values: Any) -> Index | None:
@@ -146,6 +167,5 @@ def _units(values: Any) -> Index | None:
             if max(-(span["min"] or 0), span["max"] or 0) >= _ROOM:
                 return None
         return plain.cast(pa.int64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-    whole = values.view(pa.int64()) if pa.types.is_duration(kind) else values
-    found = whole.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    found = whole(values).to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
     return None if len(found) and int(found.min()) == np.iinfo(np.int64).min else found

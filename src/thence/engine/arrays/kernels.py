@@ -303,6 +303,24 @@ def sums_of_ranges(values: Floats, first: Index, last: Index, order: Index) -> F
     return found
 
 
+@compiled("f8[::1](f8[::1], i8[::1], i8[::1])")
+def deviations_of_ranges(values: Floats, first: Index, last: Index) -> Floats:
+    """The standard deviation, as a sample, of ``values[first:last]`` for each range of two values
+    or more; both sums are added up from left to right."""
+    found = np.zeros(len(first), dtype=np.float64)
+    for row in range(len(first)):
+        size = last[row] - first[row]
+        if size > 1:
+            total = squares = 0.0
+            for place in range(first[row], last[row]):
+                total += values[place]
+            mean = total / size
+            for place in range(first[row], last[row]):
+                squares += (values[place] - mean) * (values[place] - mean)
+            found[row] = np.sqrt(squares / (size - 1))
+    return found
+
+
 @compiled("i8[::1](i8[::1], i8[::1], i8[::1], i8[::1])")
 def extremes_of_ranges(codes: Index, first: Index, last: Index, order: Index) -> Index:
     """The position of the least of ``codes[first:last]`` for each range, -1 for an empty one.

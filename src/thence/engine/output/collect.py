@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.aggregates.aggregate import (
-    aggregate,
-    collection_order,
-    group_ids,
-    once_per_group,
-)
+from thence.engine.aggregates.aggregate import aggregate_once, collection_order, group_ids
 from thence.engine.arrays import ranges
 from thence.engine.arrays.rows import LINEAGE, concat, take
 from thence.engine.arrays.types import Index, Mask
@@ -235,11 +230,11 @@ def _aggregated(
             values.append(evaluate(term.arg, longer.leaf, longer.length))
     ranked = ranks.of(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
-    in_group, _, picked = once_per_group(np.concatenate(groups), ranked, argument)
     conjunct = gathered[0][0].match.prepared.conjunct
     call = conjunct.terms[place]
     assert isinstance(call, Aggregate)
-    return typed(aggregate(call, in_group, picked, count), conjunct.types[place])
+    found = aggregate_once(call, np.concatenate(groups), ranked, argument, count)
+    return typed(found, conjunct.types[place])
 
 
 def _collection_of(match: Match, collections: Sequence[Collection], term: Aggregate) -> Collection:

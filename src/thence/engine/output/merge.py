@@ -14,12 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.aggregates.aggregate import (
-    aggregate,
-    collection_order,
-    group_ids,
-    once_per_group,
-)
+from thence.engine.aggregates.aggregate import aggregate_once, collection_order, group_ids
 from thence.engine.arrays.rows import LINEAGE
 from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
@@ -111,8 +106,8 @@ def _aggregated(parts: Sequence[Part], place: int, count: int) -> Any:
             values.append(evaluate(term.arg, match.leaf, match.length))
     ranks = collection_order(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
-    in_group, _, picked = once_per_group(np.concatenate(groups), ranks, argument)
     conjunct = parts[0].match.prepared.conjunct
     call = conjunct.terms[place]
     assert isinstance(call, Aggregate)
-    return typed(aggregate(call, in_group, picked, count), conjunct.types[place])
+    found = aggregate_once(call, np.concatenate(groups), ranks, argument, count)
+    return typed(found, conjunct.types[place])

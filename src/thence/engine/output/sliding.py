@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.aggregates.aggregate import aggregate
-from thence.engine.aggregates.rolling import depends_on_order, over_values, rolled
+from thence.engine.aggregates.aggregate import aggregate, depends_on_order, rolled
+from thence.engine.aggregates.rolling import over_values
 from thence.engine.arrays.ranges import TimeIndex, blocks, expand
 from thence.engine.arrays.rows import is_points, unique_by
 from thence.engine.arrays.types import Index, Mask

@@ -25,7 +25,7 @@ from thence.engine.policy.layout import (
     Supply,
     Verdicts,
 )
-from thence.engine.policy.numbers import numbered
+from thence.engine.policy.ranking import numbered
 from thence.engine.policy.tables import Tables, no_verdicts, supply, tables
 from thence.engine.policy.variants import Moments, Variant
 from thence.logic.policy import Policy

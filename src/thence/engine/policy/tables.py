@@ -11,7 +11,7 @@ import numpy as np
 from thence.engine.arrays.codes import join_codes
 from thence.engine.arrays.types import Codes, Index, IntTable, Mask
 from thence.engine.policy.layout import BEGIN, LEVEL, SIZE, SKIPS, Places, Supply, Verdicts
-from thence.engine.policy.numbers import ranks
+from thence.engine.policy.ranking import ranks
 from thence.engine.policy.variants import Level, Moments, Variant
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import EPOCH

@@ -289,6 +289,16 @@ def avg(x: Any, distinct: Any = False) -> Aggregated:
     return Aggregated("avg", value_of(x, "avg"), distinct is True)
 
 
+def stddev(x: Any, distinct: Any = False) -> Aggregated:
+    """The standard deviation of the collected events, as a sample."""
+    return Aggregated("stddev", value_of(x, "stddev"), distinct is True)
+
+
+def median(x: Any, distinct: Any = False) -> Aggregated:
+    """The value in the middle of the collected events."""
+    return Aggregated("median", value_of(x, "median"), distinct is True)
+
+
 def min(x: Any) -> Aggregated:
     """The smallest value among the collected events."""
     return Aggregated("min", value_of(x, "min"))

@@ -238,7 +238,7 @@ class Aggregated(Value):
     """An aggregate: over collected events a column of ``select`` by itself, over repetitions a
     value like any other."""
 
-    function: Literal["count", "sum", "avg", "min", "max", "first", "last", "list"]
+    function: str
     arg: Value | None
     distinct: bool = False
 

@@ -9,6 +9,7 @@ from thence.lang.python.patterns import (
     Between,
     Closed,
     Inside,
+    Instant,
     Joined,
     Judged,
     Layer,
@@ -21,6 +22,7 @@ from thence.lang.python.patterns import (
     Repeating,
     Tagged,
     Ticking,
+    Timed,
     Whichever,
 )
 
@@ -53,3 +55,7 @@ def inner_patterns(pattern: Pattern) -> Iterator[Pattern]:
             yield inner
         case Missing(pattern=inner) | Ticking(pattern=inner):
             yield inner
+        case Occurrence() | Instant() | Timed():
+            return
+        case _:
+            raise AssertionError(f"what is inside {type(pattern).__name__}?")

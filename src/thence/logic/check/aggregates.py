@@ -9,10 +9,9 @@ from thence.logic.check.names import check_read
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope, inside_of, view_of
 from thence.logic.expr import Aggregate, Attr, Expr, Folded, TimeOf, Var, leaves
+from thence.logic.functions import AGGREGATES
 from thence.logic.ops import Moments, Repeat, Rule, While
 from thence.logic.repetition import reads_previous
-
-_DISTINCT = frozenset({"count", "sum", "avg", "list"})
 
 
 def collect_of(rule: Rule, aggregate: Aggregate) -> While | Moments | Repeat | None:
@@ -87,16 +86,13 @@ def _check_folded(leaf: Folded, scope: Scope, view: RuleView, problems: Problems
     )
 
 
-_FEW = frozenset({"count", "min", "max", "first", "last"})
-
-
 def _warn_of_combinations(view: RuleView, problems: Problems) -> None:
     """Warn where every combination of any number of repetitions is a result of its own."""
     if view.rule.policy.greedy or view.rule.policy.strict:
         return
     for term in view.rule.terms:
         value = term.value
-        if isinstance(value, Aggregate) and (value.function not in _FEW or value.distinct):
+        if isinstance(value, Aggregate) and (value.distinct or not AGGREGATES[value.function].few):
             found = collect_of(view.rule, value)
             if isinstance(found, Repeat) and found.most is None:
                 problems.warn(
@@ -121,7 +117,7 @@ def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
         return
     _check_distinct(aggregate, problems)
     if aggregate.arg is None:
-        if function != "count" or aggregate.distinct:
+        if not AGGREGATES[function].bare or aggregate.distinct:
             problems.error(aggregate.span, f"{function} needs a value", f"write {function}(x)")
         elif len(view.collects) > 1:
             problems.error(
@@ -145,7 +141,7 @@ def _check(aggregate: Aggregate, view: RuleView, problems: Problems) -> None:
 
 
 def _check_distinct(aggregate: Aggregate, problems: Problems) -> None:
-    if aggregate.distinct and aggregate.function not in _DISTINCT:
+    if aggregate.distinct and not AGGREGATES[aggregate.function].distinct:
         problems.error(
             aggregate.span,
             f"distinct changes nothing in {aggregate.function}",

@@ -19,19 +19,22 @@ from thence.logic.ops import (
     Pattern,
     Ref,
     Repeat,
+    SemiJoin,
     Seq,
+    Since,
     Ticks,
     Timer,
     Until,
+    Using,
     Where,
     While,
     Within,
     children,
     exprs_of,
+    span_of,
     walk,
 )
 from thence.logic.repetition import element_of
-from thence.model.source import Span
 
 
 def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> None:
@@ -146,7 +149,7 @@ def _check_occurs(part: Pattern, facts: _Facts, problems: Problems) -> None:
             timeless = all(isinstance(inner, While | NoFact) for inner in each.parts)
         if timeless and (written(part) is None or facts.table_of(each) is None):
             problems.error(
-                _span(each),
+                span_of(each),
                 "there is no event here, only conditions",
                 "name at least one event that the conditions are about",
             )
@@ -170,7 +173,7 @@ def _check_operands(part: Pattern, facts: _Facts, problems: Problems) -> None:
     for each, table in zip(parts, tables, strict=True):
         if table is not None:
             problems.error(
-                _span(each),
+                span_of(each),
                 f"a row of the table '{table}' has no time, so `{word}` cannot be about it",
                 _hint(part, table),
             )
@@ -205,10 +208,13 @@ def written(part: Pattern) -> str | None:
             return operator
         case AnyOne():
             return "anyone"
-        case Repeat() if element_of(part) is None:
-            return "+"
+        case Repeat():
+            return "+" if element_of(part) is None else None
         case Ticks():
             return "ticks"
+        case And() | Or() | Label() | Where() | Using() | NoFact() | SemiJoin() | Since():
+            return None
+    assert not children(part), f"is {type(part).__name__} about times?"
     return None
 
 
@@ -228,8 +234,3 @@ def _check_label(part: Pattern, facts: _Facts, problems: Problems) -> None:
             "relative to it",
             "label an event instead",
         )
-
-
-def _span(pattern: Pattern) -> Span:
-    span: Span = getattr(pattern, "span")  # noqa: B009 (every pattern class has one)
-    return span

@@ -12,7 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves
+from thence.logic.expr import (
+    Attr,
+    Call,
+    CausedBy,
+    Const,
+    Expr,
+    Folded,
+    TimeOf,
+    Var,
+    conjuncts,
+    leaves,
+)
 from thence.logic.history import is_own_rule
 from thence.logic.ops import (
     And,
@@ -21,8 +32,6 @@ from thence.logic.ops import (
     Atom,
     Label,
     Moments,
-    NoFact,
-    Not,
     Or,
     Pattern,
     Ref,
@@ -33,12 +42,17 @@ from thence.logic.ops import (
     Where,
     While,
     Within,
-    children,
+    inside,
+    span_of,
 )
 from thence.logic.repetition import shared_variables
+from thence.logic.roles import FieldRole
 from thence.model.source import Span
 
 ScopeKind = Literal["rule", "branch", "absent", "collect", "chosen", "repeat"]
+_KINDS: dict[FieldRole, ScopeKind] = {
+    "absent": "absent", "collected": "collect", "repeated": "repeat"
+}  # fmt: skip
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +123,9 @@ class Scope:
                 return self.sees_variable(name)
             case Attr(label) | TimeOf(label):
                 return self.sees_label(label)
-        return True
+            case Const() | CausedBy() | Folded():  # labels and aggregates are looked at elsewhere
+                return True
+        raise AssertionError(f"what does {type(leaf).__name__} read?")
 
     def visible(self) -> set[str]:
         """Every variable and label that can be read here."""
@@ -159,9 +175,9 @@ def view_of(rule: Rule) -> RuleView:
         pattern, scope, direct = stack.pop()
         if isinstance(pattern, Atom):
             _bind(pattern, scope, shared)
-        inside = _noted(view, pattern, scope, direct)
+        held = _noted(view, pattern, scope, direct)
         direct = direct and isinstance(pattern, And | Where | Within)
-        stack.extend((part, own, direct) for part, own in reversed(inside))
+        stack.extend((part, own, direct) for part, own in reversed(held))
     _assign(view)
     return view
 
@@ -198,10 +214,6 @@ def _noted(
             elif mode == "collect":
                 view.collects.append((pattern, local))
             return [(inner, local)]
-        case NoFact(inner, span):
-            return [(inner, _inner(view, "absent", scope, span))]
-        case Not(absent, first, last, span):
-            return [(absent, _inner(view, "absent", scope, span)), (first, scope), (last, scope)]
         case Using(inner, _, span):
             return [(inner, _chosen(view, "chosen", scope, span))]
         case Moments():
@@ -210,21 +222,24 @@ def _noted(
             branches = [_inner(view, "branch", scope, span) for _ in parts]
             scope.choices.append(branches)
             return list(zip(parts, branches, strict=True))
-    return [(part, scope) for part in children(pattern)]
+    return [
+        (part, scope if role == "part" else _inner(view, _KINDS[role], scope, span_of(pattern)))
+        for role, part in inside(pattern)
+    ]
 
 
 def _moments(view: RuleView, pattern: Moments, scope: Scope) -> list[tuple[Pattern, Scope]]:
     span = pattern.span
     around = _chosen(view, "branch", scope, span) if is_own_rule(pattern) else scope
-    inside = [(part, around) for part in pattern.parts]
-    inside += [(part, _inner(view, "absent", scope, span)) for part in pattern.absent]
+    found = [(part, around) for part in pattern.parts]
+    found += [(part, _inner(view, "absent", scope, span)) for part in pattern.absent]
     if pattern.collected and scope is not view.root:
         view.misplaced.append(pattern)
     for part in pattern.collected:
         local = _inner(view, "collect", scope, span)
         view.collects.append((pattern, local))
-        inside.append((part, local))
-    return inside
+        found.append((part, local))
+    return found
 
 
 def _bind(atom: Atom, scope: Scope, shared: frozenset[str]) -> None:

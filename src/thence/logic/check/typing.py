@@ -8,18 +8,15 @@ from collections.abc import Mapping, Sequence
 from thence.logic.check.graph import Graph
 from thence.logic.check.scopes import RuleView, view_of
 from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, Var
-from thence.logic.functions import TypeProblem, type_of
+from thence.logic.functions import AGGREGATES, TypeProblem, type_of
 from thence.logic.ops import Atom, Label, Or, Pattern, Rule, Where, Within
 from thence.logic.widening import united
 from thence.model.names import no_attribute
 from thence.model.schema import Attribute, EventSchema
-from thence.model.types import BOOL, FLOAT, INT, NULL, TIMESTAMP, Type, list_of
+from thence.model.types import BOOL, NULL, TIMESTAMP, Type
 
 Columns = Mapping[str, Mapping[str, Type | None]]
 """The columns of every event; None for a type that is not known (yet)."""
-
-_SUMMED = frozenset({"int", "float", "decimal", "duration"})
-_ORDERED = _SUMMED | {"string", "timestamp"}
 
 
 class Unknown(Exception):
@@ -64,6 +61,8 @@ class RuleTypes:
                 return BOOL
             case Attr():
                 return self._attribute(expr)
+            case _:
+                raise AssertionError(f"no type is known for {type(expr).__name__}")
         raise Unknown
 
     def _attribute(self, read: Attr) -> Type:
@@ -108,40 +107,10 @@ class RuleTypes:
         """The type of a head term."""
         if not isinstance(value, Aggregate):
             return self.of(value)
-        if value.function == "count":
-            return INT
-        if value.arg is None:
-            raise TypeProblem(
-                f"{value.function} needs a value", value.span, f"write {value.function}(x)"
-            )
-        return aggregate_type(value, self.of(value.arg))
-
-
-def aggregate_type(aggregate: Aggregate, over: Type) -> Type:
-    """The type of an aggregate over values of a type."""
-    function = aggregate.function
-    if function == "count":
-        return INT
-    if over.kind == "null":
-        raise TypeProblem(f"{function} of null is always null", aggregate.span)
-    if function == "list":
-        return list_of(over)
-    if function in ("first", "last"):
-        return over
-    kinds = _ORDERED if function in ("min", "max") else _SUMMED
-    if over.kind not in kinds:
-        raise TypeProblem(
-            f"{function} cannot take {over}",
-            aggregate.span,
-            "it needs numbers or durations"
-            if kinds is _SUMMED
-            else "it needs values with an order",
-        )
-    if function == "avg":
-        return over if over.kind == "duration" else FLOAT
-    if function == "sum" and over.kind == "decimal":
-        return Type("decimal", precision=38, scale=over.scale)
-    return over
+        row = AGGREGATES[value.function]
+        if value.arg is None and not row.bare:
+            raise TypeProblem(f"{row.name} needs a value", value.span, f"write {row.name}(x)")
+        return row.over(NULL if row.bare or value.arg is None else self.of(value.arg), value.span)
 
 
 def _labelled_atoms(pattern: Pattern) -> list[Atom]:

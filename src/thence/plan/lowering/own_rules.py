@@ -50,7 +50,6 @@ from thence.logic.ops import (
     Label,
     LogicProgram,
     Moments,
-    Not,
     Or,
     Pattern,
     Ref,
@@ -64,6 +63,7 @@ from thence.logic.ops import (
     Within,
     children,
     exprs_of,
+    inside,
     walk,
 )
 from thence.logic.policy import UNRESTRICTED
@@ -386,19 +386,10 @@ def _in_window(body: Pattern, pattern: Pattern) -> bool:
     """Whether a pattern is a part of something that must be absent or is collected."""
     stack: list[tuple[Pattern, bool]] = [(body, False)]
     while stack:
-        part, inside = stack.pop()
+        part, windowed = stack.pop()
         if part is pattern:
-            return inside
-        match part:
-            case While(_, _, inner):
-                stack.append((inner, True))
-            case Not(absent, first, last):
-                stack += [(absent, True), (first, inside), (last, inside)]
-            case Moments():
-                asserted = {id(each) for each in part.parts}
-                stack += [(each, inside or id(each) not in asserted) for each in children(part)]
-            case _:
-                stack += [(each, inside) for each in children(part)]
+            return windowed
+        stack += [(p, windowed or role in ("absent", "collected")) for role, p in inside(part)]
     return False
 
 
