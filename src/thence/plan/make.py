@@ -18,7 +18,9 @@ Rewrite = Callable[[Plan], Plan]
 REWRITES: tuple[Rewrite, ...] = ()
 """What is done to every plan, in this order. Each can be switched off by its name."""
 
-CHOICES: dict[str, str] = {}
+CHOICES: dict[str, str] = {
+    "join_order": "Bind the atoms of a join from the rarest inwards, not in the order of the text.",
+}
 """What the engine does only because the plan says so, by the name that switches it off."""
 
 
@@ -47,12 +49,21 @@ def make(
     lowered = with_causes(with_own_rules(checked.program))
     plan = staged(checked if lowered is checked.program else check_program(lowered))
     plan = _serving(replace(plan, off=off), outputs)
-    if provenance:
-        return plan
-    for rewrite in REWRITES:
+    for rewrite in () if provenance else REWRITES:
         if rewrite.__name__ not in off:
             plan = rewrite(plan)
-    return plan
+    return plan if "join_order" not in off else _as_written(plan)
+
+
+def _as_written(plan: Plan) -> Plan:
+    """A plan whose joins bind their atoms in the order of the text."""
+    stages = (
+        replace(
+            stage, rules=tuple(tuple(alt.in_text_order for alt in rule) for rule in stage.rules)
+        )
+        for stage in plan.stages
+    )
+    return replace(plan, stages=tuple(stages))
 
 
 def _check_names(off: Iterable[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
@@ -22,6 +23,10 @@ from thence.logic.expr import Aggregate, Expr, read_by
 from thence.logic.policy import UNRESTRICTED
 from thence.plan.ends import by_ends
 from thence.plan.nearest import Nearest, nearest
+from thence.plan.repetitions import strict_ends
+
+if TYPE_CHECKING:
+    from thence.plan.order import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,14 @@ TICK = -1
 class Prepared:
     """A conjunct with its predicates and constraints sorted by what they need."""
 
-    def __init__(self, conjunct: Conjunct, decided: bool = False) -> None:
+    def __init__(self, conjunct: Conjunct, decided: bool = False, as_written: bool = False) -> None:
         """``decided`` says that it is a part of another join: that with a given first and last
-        event."""
+        event. ``as_written`` says that its atoms are bound in the order of the text."""
         self.conjunct = conjunct
         self.decided = decided
+        self.as_written = as_written
+        self.steps: dict[Any, Step] = {}
+        """How atoms are bound once others are, as far as somebody has asked."""
         self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
         self._node_atoms: dict[int, frozenset[int]] = {}
         self.constraints = self.reduced(conjunct.constraints)
@@ -62,6 +70,11 @@ class Prepared:
                 self.local.setdefault(next(iter(atoms)), []).append(predicate)
             else:
                 self.cross.append((predicate, atoms))
+
+    @property
+    def in_text_order(self) -> Prepared:
+        """The same join, whose atoms are bound in the order of the text."""
+        return Prepared(self.conjunct, self.decided, as_written=True)
 
     def _resolve(self, node: int) -> tuple[int, int]:
         offset = 0
@@ -265,6 +278,11 @@ class Prepared:
     def nearest(self) -> tuple[Nearest, ...]:
         """Which events must be next to which."""
         return nearest(self)
+
+    @cached_property
+    def strict_ends(self) -> dict[int, WindowUse]:
+        """The atoms that are the first or the last of a strict repetition, and its window."""
+        return strict_ends(self)
 
     def window_reads(self, window: WindowUse) -> Reads:
         """What a window reads, of the match and of its own atom."""
