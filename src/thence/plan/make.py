@@ -10,6 +10,7 @@ from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
 from thence.plan.staging import staged
+from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Plan, Stage
 
 Rewrite = Callable[[Plan], Plan]
@@ -36,19 +37,21 @@ def make(
     outputs: Collection[str] | None = None,
     provenance: bool = False,
     off: Iterable[str] = (),
+    statistics: Statistics = UNKNOWN,
 ) -> Plan:
     """The plan of a checked program.
 
     ``outputs`` are the derived events that are asked for: all that have a name, if nothing is said.
     With ``provenance`` the plan is not rewritten, so that what a result is made of is what the
-    rules say. ``off`` are names of optimisations to leave out. Raises a CheckError where a rule
-    means something that cannot be computed.
+    rules say. ``off`` are names of optimisations to leave out. ``statistics`` are
+    what is known of the events. Raises a CheckError where a rule means something that cannot be
+    computed.
     """
     off = frozenset(off)
     _check_names(off)
     lowered = with_causes(with_own_rules(checked.program))
     plan = staged(checked if lowered is checked.program else check_program(lowered))
-    plan = _serving(replace(plan, off=off), outputs)
+    plan = _serving(replace(plan, off=off, statistics=statistics), outputs)
     for rewrite in () if provenance else REWRITES:
         if rewrite.__name__ not in off:
             plan = rewrite(plan)
@@ -64,6 +67,12 @@ def _as_written(plan: Plan) -> Plan:
         for stage in plan.stages
     )
     return replace(plan, stages=tuple(stages))
+
+
+def replanned(plan: Plan, statistics: Statistics) -> Plan:
+    """A plan for other statistics: what is decided by them is decided anew. What is derived and
+    kept stays as it is, so state that one plan left is what the other expects."""
+    return replace(plan, statistics=statistics)
 
 
 def _check_names(off: Iterable[str]) -> None:

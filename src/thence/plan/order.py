@@ -95,10 +95,6 @@ class Order:
     steps: tuple[Step, ...]
     grown: tuple[float, ...]
 
-    @property
-    def atoms(self) -> tuple[int, ...]:
-        return tuple(step.atom for step in self.steps)
-
 
 def order(
     prepared: Prepared,

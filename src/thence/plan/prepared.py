@@ -71,6 +71,11 @@ class Prepared:
             else:
                 self.cross.append((predicate, atoms))
 
+    def __str__(self) -> str:
+        from thence.plan.text import join_text  # noqa: PLC0415 (it reads joins)
+
+        return join_text(self)
+
     @property
     def in_text_order(self) -> Prepared:
         """The same join, whose atoms are bound in the order of the text."""
@@ -323,6 +328,14 @@ class Prepared:
         for window in self.conjunct.windows:
             names[window.atom].update(name for name, _ in window.links)
         return {atom: frozenset(found) for atom, found in names.items()}
+
+    @cached_property
+    def key_columns(self) -> frozenset[Column]:
+        """The columns that are held equal to others."""
+        found = {column for link in self.conjunct.links for column in link}
+        for window in self.conjunct.windows:
+            found |= {Column(window.atom, name) for name, _ in window.links}
+        return frozenset(found)
 
     @property
     def uses(self) -> tuple[AtomUse, ...]:

@@ -6,8 +6,8 @@ They decide nothing about what a program finds, only how.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -143,29 +143,42 @@ def size(rel: Events, distinct: Mapping[str, int] = NOTHING_KNOWN) -> Size:
     return Size(len(rel), False, *ends, int(lengths.min()), int(lengths.max()), distinct)
 
 
-def sampled(events: Mapping[str, Events], columns: Mapping[str, Iterable[str]]) -> Statistics:
-    """The statistics of a batch: exact where that is quick, from a sample of rows where it is not.
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some rows of each event of a batch, and how many there were."""
 
-    ``columns`` are those of which the number of values is asked.
-    """
-    return Statistics({n: _sampled(e, columns.get(n, ())) for n, e in events.items()})
+    rows: Mapping[str, int]
+    events: Mapping[str, Events]
+
+    def statistics(self, columns: Mapping[str, Iterable[str]]) -> Statistics:
+        """The statistics of the batch. ``columns`` are those of which the number of values is
+        asked."""
+        return Statistics({n: self._event(n, columns.get(n, ())) for n in self.events})
+
+    def _event(self, name: str, columns: Iterable[str]) -> EventStatistics:
+        rows, some = self.rows[name], self.events[name]
+        if not rows:
+            return EventStatistics(0)
+        found = size(some)
+        values = {c: distinct(some.columns[c], rows) for c in columns if c in some.columns}
+        return EventStatistics(rows, (found.last - found.first) / 1e6, found.longest / 1e6, values)
 
 
-def _sampled(events: Events, columns: Iterable[str]) -> EventStatistics:
+def sampled(events: Mapping[str, Events]) -> Sample:
+    """A sample of a batch, the first and the last row of each event among it."""
+    return Sample({n: len(e) for n, e in events.items()}, {n: _some(e) for n, e in events.items()})
+
+
+def _some(events: Events) -> Events:
     rows = len(events)
-    if not rows:
-        return EventStatistics(0)
-    found = size(events)
-    values = {name: events.columns[name] for name in columns if name in events.columns}
-    if rows > SAMPLE:
-        places = np.random.default_rng(0).integers(0, rows, SAMPLE)
-        values = {name: column.take(places) for name, column in values.items()}
-    return EventStatistics(
-        rows,
-        (found.last - found.first) / 1e6,
-        found.longest / 1e6,
-        {name: distinct(column, rows) for name, column in values.items()},
-    )
+    if rows <= SAMPLE:
+        return events
+    places = np.random.default_rng(0).integers(0, rows, SAMPLE)
+    places[0], places[-1] = 0, rows - 1
+    start = events.start[places]
+    end = start if events.start is events.end else events.end[places]
+    columns = {name: column.take(pa.array(places)) for name, column in events.columns.items()}
+    return Events(start, end, columns)
 
 
 def distinct(sample: Any, rows: int) -> int:
@@ -191,49 +204,80 @@ class Running:
     rate that changes shows.
     """
 
-    __slots__ = ("_columns", "_first", "_last", "_longest", "_rows", "_sample", "current")
+    __slots__ = ("_columns", "_recent", "_whole", "current")
 
     def __init__(self, columns: Mapping[str, Iterable[str]]) -> None:
         self._columns = columns
+        self._recent = _Window()
+        self._whole = _Window()
         self.current = UNKNOWN
         """The figures of the last full window."""
-        self._clear()
-
-    def _clear(self) -> None:
-        self._rows: dict[str, int] = {}
-        self._longest: dict[str, int] = {}
-        self._sample: dict[str, list[Events]] = {}
-        self._first: int | None = None
-        self._last = 0
 
     def add(self, events: Mapping[str, Events]) -> bool:
         """Take note of the events of a step; whether there are new figures now."""
         for name, batch in events.items():
-            if not len(batch):
-                continue
-            found = size(batch)
-            rows = self._rows.get(name, 0)
-            if rows < SAMPLE:
-                self._sample.setdefault(name, []).append(batch)
-            self._rows[name] = rows + found.rows
-            self._longest[name] = max(self._longest.get(name, 0), found.longest)
-            self._first = found.first if self._first is None else min(self._first, found.first)
-            self._last = max(self._last, found.last)
-        if sum(self._rows.values()) < RECENT:
+            if len(batch):
+                found = size(batch)
+                self._recent.add(name, found)
+                self._whole.add(name, found)
+                self._recent.take(name, batch)
+        if self._recent.total < RECENT:
             return False
-        self.current = Statistics({name: self._recent(name) for name in self._rows})
-        self._clear()
+        self.current = self._recent.statistics(self._columns)
+        self._recent = _Window()
         return True
 
-    def _recent(self, name: str) -> EventStatistics:
-        rows, sample = self._rows[name], self._sample[name]
-        values = {
-            column: pa.concat_arrays([part.columns[column][:SAMPLE] for part in sample])
-            for column in self._columns.get(name, ())
-        }
-        return EventStatistics(
-            rows,
-            (self._last - (self._first or 0)) / 1e6,
-            self._longest[name] / 1e6,
-            {column: distinct(each, rows) for column, each in values.items()},
+    @property
+    def whole(self) -> Statistics:
+        """The figures of all that has come: how many in all; values, as of late."""
+        late = self.current if self.current.events else self._recent.statistics(self._columns)
+        found = self._whole.statistics({})
+        return Statistics(
+            {n: replace(each, distinct=late.distinct(n)) for n, each in found.events.items()}
         )
+
+
+class _Window:
+    """The figures of some time of a stream."""
+
+    __slots__ = ("_first", "_last", "_longest", "_rows", "_some", "total")
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._longest: dict[str, int] = {}
+        self._some: dict[str, list[Events]] = {}
+        self._first: int | None = None
+        self._last = 0
+        self.total = 0
+
+    def add(self, name: str, found: Size) -> None:
+        self.total += found.rows
+        self._rows[name] = self._rows.get(name, 0) + found.rows
+        self._longest[name] = max(self._longest.get(name, 0), found.longest)
+        self._first = found.first if self._first is None else min(self._first, found.first)
+        self._last = max(self._last, found.last)
+
+    def take(self, name: str, batch: Events) -> None:
+        """Keep some events as a sample."""
+        known = self._some.setdefault(name, [])
+        if sum(map(len, known)) < SAMPLE:
+            known.append(batch)
+
+    def statistics(self, columns: Mapping[str, Iterable[str]]) -> Statistics:
+        seconds = (self._last - (self._first or 0)) / 1e6
+        return Statistics(
+            {
+                name: EventStatistics(
+                    rows,
+                    seconds,
+                    self._longest[name] / 1e6,
+                    dict(self._values(name, rows, columns.get(name, ()))),
+                )
+                for name, rows in self._rows.items()
+            }
+        )
+
+    def _values(self, name: str, rows: int, columns: Iterable[str]) -> Iterator[tuple[str, int]]:
+        for column in columns:
+            some = [part.columns[column][:SAMPLE] for part in self._some[name]]
+            yield column, distinct(pa.concat_arrays(some), rows)

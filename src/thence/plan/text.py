@@ -24,19 +24,24 @@ from thence.plan.prepared import Prepared
 from thence.plan.tree import Plan, Stage
 
 
-def plan_text(plan: Plan, rules: Mapping[str, Sequence[str]] | None = None) -> str:
+def plan_text(
+    plan: Plan,
+    rules: Mapping[str, Sequence[str]] | None = None,
+    notes: Mapping[Prepared, Sequence[str]] | None = None,
+) -> str:
     """All of a plan: inputs, stages with their joins, what is kept, partition keys.
 
-    ``rules`` are the rules of each derived event as the user wrote them, to stand beside.
+    ``rules`` are the rules of each derived event as the user wrote them, and ``notes`` are lines on
+    each join, to stand beside.
     """
-    rules = rules or {}
+    rules, notes = rules or {}, notes or {}
     inputs = plan.checked.program.events
     lines = ["inputs", *(f"  {schema}{_kept(plan, schema.name)}" for schema in inputs)]
     tables = plan.checked.program.tables
     if tables:
         lines += ["", "tables", *(f"  {schema}{_looked_up(plan, schema)}" for schema in tables)]
     for number, stage in enumerate(plan.stages, 1):
-        lines += ["", *_stage(plan, stage, number, rules)]
+        lines += ["", *_stage(plan, stage, number, rules, notes)]
     if plan.needs.instants:
         names = ", ".join(sorted(plan.needs.instants))
         lines += ["", f"bounded if these are instants, which a stream checks: {names}"]
@@ -79,7 +84,11 @@ def _retention(micros: int) -> str:
 
 
 def _stage(
-    plan: Plan, stage: Stage, number: int, rules: Mapping[str, Sequence[str]]
+    plan: Plan,
+    stage: Stage,
+    number: int,
+    rules: Mapping[str, Sequence[str]],
+    notes: Mapping[Prepared, Sequence[str]],
 ) -> Iterator[str]:
     names = ", ".join(_event(name) for name in stage.events)
     yield f"stage {number}: {names}{' (recursive, to a fixpoint)' if stage.recursive else ''}"
@@ -90,23 +99,32 @@ def _stage(
         yield from (f"    {shortened(text)}" for text in rules.get(name, ()))
     for rule in stage.rules:
         for alternative in rule:
-            yield from _rule(plan, alternative)
+            yield from _rule(alternative, _uses(plan, alternative.conjunct))
+            yield from (f"    {line}" for line in notes.get(alternative, ()))
+
+
+def _remark(text: str) -> str:
+    return f"   -- {text}" if text else ""
 
 
 def _event(name: str) -> str:
     return f"inner pattern {name}" if is_inner(name) else name
 
 
-def _rule(plan: Plan, rule: Prepared) -> Iterator[str]:
+def join_text(rule: Prepared) -> str:
+    """One join as text."""
+    return "\n".join(line.removeprefix("  ") for line in _rule(rule, [""] * len(rule.uses)))
+
+
+def _rule(rule: Prepared, uses: Sequence[str]) -> Iterator[str]:
     conjunct = rule.conjunct
-    uses = _uses(plan, conjunct)
     yield f"  join for {_event(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]
         label = f"{use.label}: " if use.label else ""
-        yield f"    {label}{use.event}   -- {uses[atom]}"
+        yield f"    {label}{use.event}{_remark(uses[atom])}"
     for link in conjunct.links:
-        yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
+        yield f"    equal: {' = '.join(column_name(conjunct, c) for c in link)}"
     for constraint in rule.constraints:
         yield f"    time:  {bound(conjunct, constraint)}"
     for predicate in conjunct.predicates:
@@ -132,7 +150,7 @@ def _window(rule: Prepared, window: WindowUse, kept: str) -> Iterator[str]:
     if window.mode == "previous":
         return
     word = window.mode if window.last is None else f"{window.mode} the last {window.last}"
-    yield f"    {word}: {_event(use.event)}   -- {kept}"
+    yield f"    {word}: {_event(use.event)}{_remark(kept)}"
     for name, expr in window.links:
         yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
     for c in rule.reduced(window.constraints):
@@ -170,16 +188,22 @@ def bound(conjunct: Conjunct, constraint: Constraint) -> str:
     return f"{x} <= {y} + {format_duration(limit)}"
 
 
-def _leaf(conjunct: Conjunct, column: Column) -> str:
-    use = conjunct.atoms[column.atom]
-    return f"{use.label or use.event}.{column.name}"
+def atom_name(conjunct: Conjunct, atom: int) -> str:
+    """What an atom goes by: its label, or its event."""
+    use = conjunct.atoms[atom]
+    return use.label or use.event
+
+
+def column_name(conjunct: Conjunct, column: Column) -> str:
+    """A column of an atom as text."""
+    return f"{atom_name(conjunct, column.atom)}.{column.name}"
 
 
 def expression(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
     """An expression of a join as text, with labels or events where it reads columns."""
     match expr:
         case Column():
-            return _leaf(conjunct, expr)
+            return column_name(conjunct, expr)
         case NodeTime(node):
             return name_of_node(conjunct, node)
         case Const(value, kind):

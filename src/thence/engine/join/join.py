@@ -156,7 +156,7 @@ class _Join:
 
     def run(self) -> Match | None:
         figures, steps = self.figures, self.order.steps
-        figures.begin(self.order.atoms, sum(len(self.rels[step.atom]) for step in steps))
+        figures.begin(steps, sum(len(self.rels[step.atom]) for step in steps))
         match = self.begin(steps[0])
         for step in steps[1:]:
             if not match.length:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from thence.plan.order import Step
 from thence.plan.prepared import Prepared
 
 
@@ -41,17 +42,19 @@ class Joined:
     candidates: int = 0
     matches: int = 0
     seconds: float = 0.0
-    orders: dict[tuple[int, ...], int] = field(default_factory=dict)
+    orders: dict[tuple[Step, ...], int] = field(default_factory=dict)
     changes: int = 0
-    last: tuple[int, ...] = ()
+    last: tuple[Step, ...] = ()
 
-    def begin(self, atoms: tuple[int, ...], rows: int) -> None:
+    def begin(self, steps: tuple[Step, ...], rows: int) -> None:
         """Take note of a join in some order over so many rows."""
         self.runs += 1
         self.rows += rows
-        self.orders[atoms] = self.orders.get(atoms, 0) + 1
-        self.changes += bool(self.last) and atoms != self.last
-        self.last = atoms
+        self.orders[steps] = self.orders.get(steps, 0) + 1
+        if steps != self.last:
+            before = [step.atom for step in self.last]
+            self.changes += bool(before) and before != [step.atom for step in steps]
+            self.last = steps
 
 
 @dataclass(slots=True)
@@ -92,12 +95,11 @@ class Figures:
 class Meter:
     """The figures of a run, or of all steps of a session."""
 
-    __slots__ = ("_events", "_joins", "steps")
+    __slots__ = ("_events", "_joins")
 
     def __init__(self) -> None:
         self._joins: dict[Prepared, Figures] = {}
         self._events: dict[str, Passed] = {}
-        self.steps = 0
 
     def of(self, prepared: Prepared) -> Figures:
         """The figures of one alternative of a rule."""

@@ -136,7 +136,9 @@ def candidates(
             return all_of_them(most), False
     except TooManyCandidates:
         pass
+    began = perf_counter()
     found = sought(policy, joins, Moments(horizon.before, horizon.now), used)
+    measured(alternatives[0]).policy.add(0, 0, began)
     return (all_of_them(None), False) if found is None else found
 
 
