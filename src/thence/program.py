@@ -61,11 +61,12 @@ class Program:
         self.source = source
         self.without = tuple(without)
         """The optimisations that are switched off."""
-        self._known = given_statistics(statistics)
         self._last: Measured | None = None
         self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
         with _without_collection_pauses():
             self._checked = check_program(parse_program(source))
+            declared = [schema.name for schema in self._checked.program.declared]
+            self._known = given_statistics(statistics, declared)
             self.plan = make(self._checked, off=self.without, statistics=self._known)
             """How the program will run, all its derived events asked for."""
 

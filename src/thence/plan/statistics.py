@@ -6,7 +6,7 @@ They decide nothing about what a program finds, only how.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -101,13 +101,20 @@ def _differ(now: EventStatistics, before: EventStatistics) -> bool:
     return any(max(pair) > DRIFT * min(pair) for pair in pairs)
 
 
-def statistics(given: Any) -> Statistics:
+def statistics(given: Any, declared: Collection[str] | None = None) -> Statistics:
     """Statistics from what a caller gives: for each event, a mapping with ``rows`` and perhaps
-    ``seconds``, ``longest``, ``distinct`` and ``selectivity``."""
+    ``seconds``, ``longest``, ``distinct`` and ``selectivity``. ``declared`` are the events that
+    there are."""
     if given is None or isinstance(given, Statistics):
         return given or UNKNOWN
     if not isinstance(given, Mapping):
         raise InputError(f"statistics must map events to their figures, not be {given!r}")
+    for name in given:
+        if declared is not None and name not in declared:
+            raise InputError(
+                f"statistics are given of '{name}', which the program does not declare: "
+                f"it declares {', '.join(declared)}"
+            )
     return Statistics({str(name): _event(str(name), each) for name, each in given.items()})
 
 
@@ -184,17 +191,18 @@ def _some(events: Events) -> Events:
 def distinct(sample: Any, rows: int) -> int:
     """How many values a column of so many rows has, told from some of them.
 
-    A value that was seen once in the sample stands for others that the sample left out, by the
-    square root (Charikar and others, "Towards estimation error guarantees for distinct values").
+    Values that were seen once or twice tell how many were not seen at all (Chao, "Nonparametric
+    estimation of the number of classes in a population").
 
     >>> import pyarrow as pa
     >>> distinct(pa.array([1, 2, 2]), 3), distinct(pa.array(list(range(50)) * 20), 10**6)
     (2, 50)
     """
     counts = pc.value_counts(sample).field("counts").to_numpy()
-    once = int((counts == 1).sum())
-    unseen: float = max(1.0, rows / len(sample)) ** 0.5
-    return min(rows, round(unseen * once) + len(counts) - once)
+    if rows <= len(sample):
+        return len(counts)
+    once, twice = int((counts == 1).sum()), int((counts == 2).sum())
+    return min(rows, len(counts) + once * (once - 1) // (2 * (twice + 1)))
 
 
 class Running:
