@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hosts import tables
+from hypothesis import given, reject
+from strategies import Example, examples
 
 import thence
 from thence.plan import statistics as known
@@ -102,6 +105,19 @@ def test_a_session_adds_up_its_steps() -> None:
     join, _ = joins(program.explain(analyze=session, format="json"))
     assert join["measured"]["join"]["matches"] == 45
     assert {order["new"] for order in join["measured"]["orders"]} == {"x", "y"}
+
+
+@given(examples())
+def test_every_run_can_be_analysed(example: Example) -> None:
+    try:
+        program = thence.compile(example.program)
+    except thence.CheckError:
+        reject()
+    results = program.run(tables(example.program, example.events), until=example.until)
+    assert "derived" in program.explain(analyze=results)
+    report = json.loads(program.explain(analyze=results, format="json"))
+    for event in results:
+        assert report["run"]["derived"][event]["kept"] == results.count(event)
 
 
 # --- drift ----------------------------------------------------------------------------------------

@@ -173,7 +173,7 @@ class Program:
             raise InputError(
                 "results of a session's push were not measured by themselves: pass the session"
             )
-        if not isinstance(found, Measured) or found.plan.checked.program != self._checked.program:
+        if not isinstance(found, Measured) or found.plan.checked.program.source != self.source:
             raise InputError("analyze must be about a run of this program, not of another one")
         return found
 

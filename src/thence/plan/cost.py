@@ -115,7 +115,8 @@ def estimate(prepared: Prepared, known: Mapping[str, EventStatistics]) -> Estima
         return Estimate(0.0, 1.0, 1.0, filters)
     if any(sizes[atom].rows == 0 for atom in conjunct.positive):
         return Estimate(rows, filters=filters)
-    taken = order(prepared, {atom: sizes[atom] for atom in conjunct.positive})
+    own = {atom: sizes[atom] for atom in conjunct.positive}
+    taken = order(prepared, own, keep_all=prepared.keeps_all)
     if taken is None:
         return Estimate(rows, filters=filters)
     candidates, matches = _joined(prepared, taken, sizes, events)

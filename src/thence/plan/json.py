@@ -54,7 +54,7 @@ def _event(plan: Plan, schema: EventSchema) -> dict[str, Any]:
         "attributes": [{"name": a.name, "type": str(a.type)} for a in schema.attributes],
         "columns": sorted(plan.columns.get(schema.name, ())),
         "kept": None if retention is None or schema.table else _kept(retention.micros),
-        "readers": list(dict.fromkeys(plan.whole.users.get(schema.name, ()))),
+        "readers": list(plan.readers.get(schema.name, ())),
     }
 
 

@@ -289,6 +289,26 @@ class Prepared:
         """The atoms that are the first or the last of a strict repetition, and its window."""
         return strict_ends(self)
 
+    @cached_property
+    def compares_rows(self) -> bool:
+        """Whether matches are compared that differ in nothing but their repetitions."""
+        return any(
+            how is not None and how.greedy and (how.first is not None or how.last is not None)
+            for how in (window.repetition for window in self.conjunct.repetitions)
+        )
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether every combination counts, since matches are chosen from or compared."""
+        return self.conjunct.policy.chooses or self.compares_rows
+
+    @cached_property
+    def windowed(self) -> bool:
+        """Whether the events of a match are bound to be near each other."""
+        nodes = [self.uses[atom].start for atom in self.conjunct.events]
+        bounds = self.conjunct.bounds
+        return all(bounds.bounded(one, other) for one in nodes for other in nodes)
+
     def window_reads(self, window: WindowUse) -> Reads:
         """What a window reads, of the match and of its own atom."""
         found = self.nodes_read(n for c in window.constraints for n in (c.later, c.earlier))

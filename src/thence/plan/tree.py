@@ -158,6 +158,11 @@ class Plan:
         return {event: frozenset(names) for event, names in found.items()}
 
     @cached_property
+    def readers(self) -> Mapping[str, tuple[str, ...]]:
+        """For each event, the events that rules derive from it, each once."""
+        return {event: tuple(dict.fromkeys(users)) for event, users in self.whole.users.items()}
+
+    @cached_property
     def orders_by_values(self) -> bool:
         """Whether a join's order depends on how many values a column has: of two atoms it does
         not."""

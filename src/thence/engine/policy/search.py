@@ -40,16 +40,9 @@ def few_enough(joins: Joins) -> Ceiling | None:
     sizes = [[len(rels[a]) for a in prepared.conjunct.positive] for prepared, rels, _ in joins]
     if sum(prod(own) for own in sizes) <= FEW:
         return Ceiling(FEW)
-    if not all(_windowed(prepared) for prepared, _, _ in joins):
+    if not all(prepared.windowed for prepared, _, _ in joins):
         return None
     return Ceiling(max(2 * sum(sum(own) for own in sizes), FEW))
-
-
-def _windowed(prepared: Prepared) -> bool:
-    """Whether the events of a match are bound to be near each other."""
-    conjunct = prepared.conjunct
-    nodes = [prepared.uses[atom].start for atom in conjunct.events]
-    return all(conjunct.bounds.bounded(one, other) for one in nodes for other in nodes)
 
 
 def sought(

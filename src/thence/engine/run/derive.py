@@ -26,7 +26,6 @@ from thence.engine.output.project import projected
 from thence.engine.policy.groups import Used, chosen, chosen_groups
 from thence.engine.policy.search import few_enough, sought
 from thence.engine.policy.variants import Moments
-from thence.engine.repetition.preferred import compares_rows
 from thence.engine.repetition.repeat import with_repetitions
 from thence.engine.window.completion import passed
 from thence.engine.window.strides import strides
@@ -174,7 +173,7 @@ def _matches(
     for rels, limits, only_finalised, term in _terms(prepared, sources, horizon):
         working_on(prepared)
         policy = prepared.conjunct.policy
-        everything = keep_all or policy.chooses or compares_rows(prepared.conjunct)
+        everything = keep_all or prepared.keeps_all
         for match in joins(prepared, rels, limits, everything, most, term, known):
             match = ticked(match, horizon.before if only_finalised else None, horizon.now)
             match = _finalised(match, horizon, only_finalised)
