@@ -28,8 +28,8 @@ from thence import spark as ts
 from thence.engine.state.state import NEVER
 from thence.lang.parser import parse_program
 from thence.lang.text import format_program
+from thence.logic.check import check_program
 from thence.logic.check.typing import _labelled_atoms
-from thence.logic.conjunct import INNER, is_inner
 from thence.logic.expr import Attr
 from thence.logic.ops import Atom, HeadTerm, Label, LogicProgram, Pattern, Rule, walk
 from thence.model.schema import Attribute, EventSchema
@@ -122,8 +122,8 @@ def _parquet(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def renamed(text: str, prefix: str) -> LogicProgram:
     """A program whose events begin with a prefix, and whose columns end with their type."""
-    schemas = thence.compile(text).plan.schemas
     program = parse_program(Source(text))
+    schemas = check_program(program).schemas
 
     def renew(event: EventSchema) -> EventSchema:
         columns = [
@@ -166,12 +166,13 @@ def _rule(rule: Rule, schemas: Schemas, prefix: str) -> Rule:
         for name, term in zip(names, rule.terms, strict=True)
     )
     body: Pattern = renew(rule.body)
-    return Rule(_event(prefix, rule.event), terms, body, policy=rule.policy)
+    event = _event(prefix, rule.event)
+    return Rule(event, terms, body, policy=rule.policy, hidden=rule.hidden)
 
 
 def _event(prefix: str, event: str) -> str:
-    """The new name of an event; one that stands inside another goes on doing so."""
-    return f"{INNER}{prefix}{event[1:]}" if is_inner(event) else prefix + event
+    """The new name of an event."""
+    return prefix + event
 
 
 def _column(schemas: Schemas, event: str, name: str) -> str:

@@ -18,7 +18,6 @@ from oracle_values import EPOCH, canonical
 
 import thence
 from thence.lang.parser import parse_program
-from thence.logic.conjunct import is_inner
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 
@@ -36,7 +35,8 @@ def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
         attributes = dict(zip(schemas[event.type].names, event.values, strict=True))
         given[event.type].append((attributes, event.start, event.end))
     found = meaning(program, given, until)
-    return {name: rows for name, rows in found.items() if not is_inner(name)}
+    hidden = {rule.event for rule in program.rules if rule.hidden}
+    return {name: rows for name, rows in found.items() if name not in hidden}
 
 
 def batch(text: str, events: Sequence[Written], until: int | None) -> Results:

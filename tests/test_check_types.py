@@ -236,7 +236,7 @@ def program(*rules: Rule) -> LogicProgram:
         ),
         (
             Rule("p", (), Atom("a", (("xx", Var("v", Span(3, 5))),))),
-            "a has no attribute 'xx'",
+            "'a' has no attribute 'xx'",
             "did you mean 'x'?",
         ),
         (

@@ -30,7 +30,7 @@ from doc_pages import (
 
 import thence
 from thence.cli.main import app, main
-from thence.lang.sql.events import OPERATORS
+from thence.lang.sql.clause import OPERATORS
 from thence.lang.timers import TIMERS
 from thence.lang.words import (
     AGGREGATES,

@@ -47,6 +47,18 @@ def test_an_absence() -> None:
         assert part in text, part
 
 
+def test_a_bound_is_strict_where_it_was_meant_so_whatever_the_figure() -> None:
+    body = "x: a(_, _), y: b(_, _) where y.start <= x.end + 999 us and y.end < x.start + 7 us"
+    text = explained(f"r() <- {body} and x.start + 1 us <= y.start and x.end + 2 ms > y.end;")
+    for part in (
+        "y.start <= x.end + 999 us",
+        "y.end < x.start + 7 us",
+        "x.start + 1 us <= y.start",
+        "y.end < x.end + 2 ms",
+    ):
+        assert part in text, part
+
+
 def test_a_collection() -> None:
     text = explained("r(k, count(v)) <- x: a(k, _), w: extend_backward(x, 1 min), "
                      "while w: collect b(k, v);")  # fmt: skip

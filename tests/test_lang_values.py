@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from test_lang_rules import HOUR, SECOND, X, body, call, number, read, rule
 
-from thence.lang.heads import column_name_warnings
+from thence.logic.check import check_program
 from thence.logic.expr import Aggregate, Attr, Call, Const, Expr
 from thence.logic.ops import HeadTerm, Where
 from thence.logic.widening import decimal_type
@@ -166,7 +166,7 @@ def test_all_rules_of_a_head_share_the_names_of_the_first() -> None:
 
 def test_a_column_that_could_not_have_its_name_is_warned_about() -> None:
     program = read("p(x, x, l.end, x as c4) <- l: a(x, _);\np(y, y, l.end, y) <- l: a(y, _);")
-    warnings = column_name_warnings(program)
+    warnings = check_program(program).warnings
     assert [(w.severity, w.line, w.column) for w in warnings] == [
         ("warning", 6, 6),
         ("warning", 6, 9),

@@ -34,7 +34,7 @@ def test_a_shape_is_about_the_parts_there_are(name: str) -> None:
     row = OPERATORS[name]
     parts = row.roles.count("part")
     shape = row.shape(parts, 10)
-    bounds = {part for later, earlier, _ in shape.bounds for part in (later, earlier)}
+    bounds = {part for bound in shape.bounds for part in (bound.later, bound.earlier)}
     stretches = {part for s in (*shape.absences, *shape.collections) for part in (s.since, s.until)}
     assert {*shape.at, *bounds, *stretches} <= set(range(parts))
 

@@ -42,8 +42,13 @@ event alarm(room string);
 
 def assert_means(rules: str, *definitions: Any) -> None:
     """That definitions give the program of a text, and that it can be written and read again."""
-    made = thence.build(Order, Shipped, Tick, Alarm, *definitions)
-    assert parse_program(made.source) == parse_program(Source(DECLARED + rules))
+    assert_equal([Order, Shipped, Tick, Alarm, *definitions], DECLARED + rules)
+
+
+def assert_equal(definitions: list[Any], text: str) -> None:
+    meant = parse_program(Source(text))
+    assert lower_program(definitions) == meant
+    assert parse_program(Source(thence.build(*definitions).text())) == meant
 
 
 # -- how programs read
@@ -261,7 +266,7 @@ def test_recursion() -> None:
         path(h.from as x, h.to as y) <- h: hop;
         path(p.x, h.to) <- p: path seq h: hop where h.from = p.y;
     """
-    assert parse_program(thence.build(longer).source) == parse_program(Source(text))
+    assert_equal([longer], text)
 
 
 def test_definitions_that_need_each_other() -> None:
@@ -324,7 +329,7 @@ def test_plain_values(value: Any, text: str) -> None:
     made = o.where(fn.coalesce(o.id, value).is_null()).select("r")
     condition = f"coalesce(o.id, {text}) is null"
     written = f"event order(id string, product string, qty int); r() <- o: order where {condition};"
-    assert lower_program([made]).program == parse_program(Source(written))
+    assert lower_program([made]) == parse_program(Source(written))
 
 
 def test_not_a_number_has_a_text_of_its_own() -> None:
@@ -344,7 +349,7 @@ def test_types_of_attributes() -> None:
         "event kinds(a int, b float, c bool, d string, e timestamp, f duration, g decimal, "
         "h list<int>, i decimal(10, 2), j list<string>, k int); r() <- kinds;"
     )
-    assert parse_program(thence.build(kinds().select("r")).source) == parse_program(Source(text))
+    assert_equal([kinds().select("r")], text)
 
 
 def test_attributes_that_type_checkers_know_to_be_values() -> None:
@@ -380,11 +385,10 @@ def test_an_attribute_with_the_name_of_a_method_is_read_in_brackets() -> None:
     made = odd.where(
         odd["label"] == "x", odd["duration"] > 3, fn.duration(odd) > fn.duration("1 s")
     )
-    assert parse_program(thence.build(made.select("r")).source) == parse_program(
-        Source(
-            "event odd(label string, duration int); r() <- o: odd where o.label = 'x' and "
-            "o.duration > 3 and duration(o) > 1 s;"
-        )
+    assert_equal(
+        [made.select("r")],
+        "event odd(label string, duration int); r() <- o: odd where o.label = 'x' and "
+        "o.duration > 3 and duration(o) > 1 s;",
     )
 
 
@@ -426,7 +430,6 @@ MISPLACED = absent(b).inside(a).where(a.price > 1)
         (lambda: at("noon"), "is not a timestamp"),
         (lambda: a.select("r", "id"), "needs a name: select"),
         (lambda: a.select(a.id), "the name of an event is text"),
-        (lambda: a.select("r", start=a.start), "a column cannot be called 'start'"),
         (lambda: a.where(a.id == None), r"write x.is_null\(\)"),  # noqa: E711
         (lambda: a.where(a.id != None), r"x.is_not_null\(\)"),  # noqa: E711
         (lambda: a.where(a.id.is_in([])), "is_in needs at least one value"),
@@ -466,7 +469,7 @@ def test_wrong_use_says_what_to_write(wrong: Any, message: str) -> None:
     ids=["computed with", "compared"],
 )
 def test_an_aggregate_over_nothing_repeated_is_no_value(definition: Any) -> None:
-    with pytest.raises(thence.CheckError, match="cannot be used here"):
+    with pytest.raises(thence.CheckError, match="only over what a rule repeats"):
         thence.build(definition)
 
 
@@ -498,18 +501,6 @@ def test_long_rows_are_not_deep() -> None:
     assert thence.build(a.where(condition).select("r")).derived[0].name == "r"
 
 
-def test_an_error_of_the_program_shows_the_text_and_the_line_of_python() -> None:
-    wrong = a.where(a.price == "x").select("wrong", a.id)
-    with pytest.raises(thence.CheckError) as refused:
-        thence.build(Alarm().select("fine"), wrong)
-    shown = str(refused.value)
-    assert "a.price = 'x'" in shown
-    line = (
-        test_an_error_of_the_program_shows_the_text_and_the_line_of_python.__code__.co_firstlineno
-    )
-    assert f'File "{__file__}", line {line + 1}' in shown
-
-
 def test_objects_show_what_they_are() -> None:
     assert repr(Order("o", qty=3)) == "<thence event o: order(qty=3)>"
     assert repr(1.1 * a.price > Tick().price) == "<thence value 1.1e0 * a.price > tick.price>"
@@ -517,7 +508,16 @@ def test_objects_show_what_they_are() -> None:
     assert repr((a >> b).start) == "<thence value p.start>"
 
 
+def test_optimisations_are_switched_off_as_for_texts() -> None:
+    definition = (a >> b).within("10 s").select("r", a.id)
+    names = tuple(sorted(thence.optimisations()))
+    assert thence.build(definition, without=names).without == names
+    with pytest.raises(thence.ThenceError, match="nonsense"):
+        thence.build(definition, without=["nonsense"])
+
+
 def test_programs_without_text_explain_themselves() -> None:
-    program = thence.build((a >> b).within("10 s").where(a.id == b.id).select("r", a.id))
+    program = thence.build((a >> b).within("10 s").where(a.id == b.id).select("r", a.id), name="x")
     assert program.source.text == program.text()
+    assert program.source.name == "x"
     assert "partition key: id" in program.explain()

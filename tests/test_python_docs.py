@@ -51,7 +51,7 @@ def said(python: str) -> Any:
 
 
 def assert_same(definition: Any, rule: str) -> None:
-    assert lower_program([*TYPES, definition]).program == parse_program(Source(DECLARED + rule))
+    assert lower_program([*TYPES, definition]) == parse_program(Source(DECLARED + rule))
 
 
 PATTERNS = pairs("Patterns in Python")

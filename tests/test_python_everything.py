@@ -14,6 +14,7 @@ import thence
 from thence.lang.parser import parse_program
 from thence.lang.python.program import lower_program
 from thence.lang.readable import readable
+from thence.lang.text import format_program
 from thence.logic.ops import Label, LogicProgram, Ref, Rule, walk
 from thence.model.source import Source
 
@@ -25,7 +26,9 @@ def assert_said_in_python(text: str) -> None:
     if any(map(_refers_ahead, program.rules)):
         # Python has no names that stand before what they name.
         return
-    assert lower_program(definitions(program)).program == in_order(program)
+    made = lower_program(definitions(program))
+    assert made == in_order(program)
+    assert parse_program(Source(format_program(made))) == made
 
 
 def _refers_ahead(rule: Rule) -> bool:

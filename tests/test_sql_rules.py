@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,9 @@ import pytest
 import thence
 from thence.lang.parser import parse_program
 from thence.lang.text import format_program, format_rule
-from thence.logic.ops import Rule
-from thence.model.source import Source
+from thence.logic.expr import read_by
+from thence.logic.ops import Atom, Rule, exprs_of, walk
+from thence.model.source import Source, Span
 
 EVENTS = """event a(k int, n int); event b(k int, m int); event c(k int);
 table book(id int, name string);
@@ -228,3 +230,57 @@ def test_the_library_finds_the_same_in_both_notations() -> None:
     assert {name: as_rules[name].to_pylist() for name in as_rules} == {
         name: as_queries[name].to_pylist() for name in as_queries
     }
+
+
+def test_all_that_a_query_reads_has_a_place_in_its_text() -> None:
+    text = """event a(k int, n int); event b(k int, m int); table book(id int, name string);
+CREATE EVENT r AS
+  WITH d AS (SELECT x.k, z.m - x.n AS rise FROM a x, b y z, a w PARTITION BY k
+             EVENT BOTH(NOTFOLLOWS(x, y, '1 s'), BETWEEN(w, z), '9 s') WHERE w.n > z.m AND y.m = 2)
+  SELECT k, AVG(rise) / 2 AS half FROM d [RANGE BY '1 min' SLIDE BY '5 s'] e, book
+  WHERE book.id = e.k AND NOT EXISTS (SELECT * FROM book WHERE id = e.rise) GROUP BY k
+  HAVING COUNT(*) > 3;
+"""
+    query = Span(text.index("CREATE"), text.rindex(";") + 1)
+    found = parse_program(Source(text)).rules
+    assert len(found) == 5
+    for rule in found:
+        atoms = [part for part in walk(rule.body) if isinstance(part, Atom)]
+        leaves = [leaf for expr in exprs_of(rule) for leaf in read_by(expr)]
+        for part in (*atoms, *leaves, *rule.terms, rule):
+            span = part.span  # type: ignore[attr-defined]
+            assert query.start <= span.start < span.end <= query.end, part
+
+
+def test_what_closes_a_window_earlier_takes_no_name_that_is_there() -> None:
+    query = "SELECT x.n FROM a x, b y, c `{}` EVENT AND(BETWEEN(x, y), `{}`) WITHIN 10 s"
+    plain, primed = (rules(f"CREATE EVENT r AS {query.format(z, z)};") for z in ("z", "y′"))
+    assert format_rule(plain[0]) == format_rule(primed[0]).replace("`y′`", "z").replace("′′", "′")
+
+
+@pytest.mark.parametrize(
+    ("query", "call", "inside"),
+    [
+        ("SELECT x.n FROM a x, b y EVENT BETWEEN(x, {})", "ANYONE(", "y"),
+        ("SELECT x.n FROM a x, b y EVENT SEQ(x, y) WHERE 3 > {}", "-(", "y.m"),
+        ("SELECT MAX(n) AS n FROM a [RANGE BY '1 s'] HAVING 3 > {}", "-(", "MAX(k)"),
+    ],
+)
+def test_a_query_may_be_as_deep_as_a_rule(query: str, call: str, inside: str) -> None:
+    def deep(levels: int) -> str:
+        return f"CREATE EVENT r AS {query.format(call * levels + inside + ')' * levels)};"
+
+    assert rules(deep(150))
+    with pytest.raises(thence.ProgramError, match="more than 200 levels deep"):
+        rules(deep(250))
+
+
+def test_queries_become_logic_without_the_syntax_of_rules() -> None:
+    """What the parser has built is read; nothing of the tree is made to be resolved once more."""
+    folder = Path(thence.__file__).parent / "lang" / "sql"
+    for file in sorted(set(folder.glob("*.py")) - {folder / "build.py"}):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = node.func.value
+                if isinstance(owner, ast.Name) and owner.id in ("s", "q"):
+                    assert node.func.attr.islower(), f"{file.name}:{node.lineno}"

@@ -103,7 +103,7 @@ def check_absences(text: str, trees: Sequence[Cause], events: Sequence[Written])
 def has_own_rules(text: str) -> bool:
     """Whether a query stands inside another, or a pattern has a rule of its own."""
     rules = thence.compile(text).plan.checked.program.rules
-    return any(rule.event.startswith("#") for rule in rules)
+    return any(rule.hidden for rule in rules)
 
 
 def check(text: str, events: Sequence[Written], until: int | None = None) -> int:

@@ -120,6 +120,14 @@ def test_an_absence_says_what_did_not_come_and_when(body: str, window: str) -> N
     assert lines[-1] == f"└─ {window}: nothing came"
 
 
+def test_an_absence_up_to_a_time_that_is_included_says_so_whatever_the_figure() -> None:
+    text = "event a(); event b(); r() <- notfollows(a, b, 999 us);"
+    lines = drawn(text, {"a": [at(1)]})
+    assert lines[-1] == (
+        "└─ not b() in (1970-01-01T01:00:00Z, 1970-01-01T01:00:00.000999Z]: nothing came"
+    )
+
+
 def test_two_absences_in_one_window_are_both_told() -> None:
     text = """event a(); event b(); event c();
     r(count()) <- x: a, w: extend(x, 2 h), while w: not b, while w: not (b within 1 s),

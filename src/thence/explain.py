@@ -11,6 +11,7 @@ from typing import Any
 from thence.engine.limits.measure import Figures, Joined, Meter, Passed
 from thence.engine.run.sample import statistics_of
 from thence.lang.text import format_rule
+from thence.logic.ops import LogicProgram
 from thence.plan.cost import Estimate, Estimates, estimates
 from thence.plan.json import estimate_json, order_json, plan_json
 from thence.plan.order import Step
@@ -28,6 +29,8 @@ class Measured:
 
     plan: Plan
     meter: Meter
+    program: LogicProgram
+    """What was run."""
     sample: Sample | None = None
     """Some of the events, to tell what was to be expected where the plan knows nothing of them."""
     steps: int = 1

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from thence.logic.conjunct import is_inner
 from thence.model.schema import EventSchema
 from thence.plan.prepared import Prepared
 from thence.plan.tree import Plan, Stage
@@ -71,10 +70,10 @@ def hierarchy(plan: Plan) -> Hierarchy:
     given = (*plan.inputs, *plan.tables)
     layer_of = dict.fromkeys(given, 1)
     layers = [[Member(plan.schemas[name]) for name in given]]
-    inner = {event: s for s in plan.stages for event in s.events if is_inner(event)}
+    inner = {event: s for s in plan.stages for event in s.events if plan.schemas[event].hidden}
     for stage in plan.stages:
         members = [_member(plan, stage, name, inner) for name in stage.events]
-        members = [member for member in members if not is_inner(member.event)]
+        members = [member for member in members if not member.schema.hidden]
         below = [layer_of[n] for m in members for n in m.built_on if n not in stage.events]
         layer = 1 + max(below, default=1)
         layer_of |= dict.fromkeys((member.event for member in members), layer)

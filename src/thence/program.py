@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,10 +18,8 @@ from thence.explain import Measured, analyzed, analyzed_json, as_json, explain
 from thence.hierarchy import Hierarchy, hierarchy
 from thence.io.facts import read_tables
 from thence.io.ingest import read_events
-from thence.lang.heads import column_name_warnings
 from thence.lang.parser import parse_program
-from thence.lang.python.program import Lowered, lower_program
-from thence.lang.readable import readable
+from thence.lang.python.program import lower_program
 from thence.lang.text import format_program
 from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram
@@ -57,14 +54,21 @@ class Program:
     'o1'
     """
 
-    def __init__(self, source: Source, without: Iterable[str] = (), statistics: Any = None) -> None:
-        self.source = source
+    def __init__(
+        self,
+        logic: LogicProgram,
+        name: str | None = None,
+        without: Iterable[str] = (),
+        statistics: Any = None,
+    ) -> None:
+        """``name`` is for a program that was not written as text."""
+        self._name = name
         self.without = tuple(without)
         """The optimisations that are switched off."""
         self._last: Measured | None = None
         self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
         with _without_collection_pauses():
-            self._checked = check_program(parse_program(source))
+            self._checked = check_program(logic)
             declared = [schema.name for schema in self._checked.program.declared]
             self._known = given_statistics(statistics, declared)
             self.plan = make(self._checked, off=self.without, statistics=self._known)
@@ -72,11 +76,14 @@ class Program:
 
     @classmethod
     def from_logic(cls, program: LogicProgram, name: str = "<program>") -> Program:
-        """The program that logic means; its source is its text, which errors point at."""
-        made = cls(Source(format_program(program), name))
-        if made._checked.program != readable(program):
-            raise AssertionError("a program was written as text that means something else")
-        return made
+        """The program that logic means. Errors point at ``program.source``."""
+        return cls(program, name)
+
+    @cached_property
+    def source(self) -> Source:
+        """What was written; for a program that was not written as text, the text it has."""
+        made = self._name is not None
+        return Source(self.text(), str(self._name)) if made else self._checked.program.source
 
     def plan_for(self, outputs: Iterable[str] | None = None, provenance: bool = False) -> Plan:
         """How the program will run where only some derived events are asked for, or where
@@ -125,8 +132,7 @@ class Program:
 
     @cached_property
     def _warnings(self) -> tuple[Diagnostic, ...]:
-        found = [*self._checked.warnings, *column_name_warnings(self._checked.program)]
-        found += self.plan.warnings
+        found = [*self._checked.warnings, *self.plan.warnings]
         return tuple(sorted([*found, *self.plan.needs.unbounded], key=lambda d: (d.line, d.column)))
 
     def check(self) -> list[Diagnostic]:
@@ -173,7 +179,7 @@ class Program:
             raise InputError(
                 "results of a session's push were not measured by themselves: pass the session"
             )
-        if not isinstance(found, Measured) or found.plan.checked.program.source != self.source:
+        if not isinstance(found, Measured) or found.program != self._checked.program:
             raise InputError("analyze must be about a run of this program, not of another one")
         return found
 
@@ -240,9 +246,12 @@ class Program:
             known = sample.statistics(plan.key_columns)
         options = Options(lineage, None, progress, facts, bounds, known, meter)
         _, results = step(part, State(), found, horizon, options)
-
-        measured = self._last = Measured(plan, meter, sample=sample)
-        run = Run(part, self.source, {**found, **facts, **results}, horizon) if kept else None
+        measured = self._last = Measured(plan, meter, self._checked.program, sample)
+        run = (
+            Run(part, self._checked.program.source, {**found, **facts, **results}, horizon)
+            if kept
+            else None
+        )
         return Results({name: results[name] for name in requested}, run, measured)
 
     def session(
@@ -277,7 +286,7 @@ class Program:
         try:
             yield
         except LimitError as error:
-            raise error.in_program(self.source) from None
+            raise error.in_program(self._checked.program.source) from None
         except MemoryError:
             raise LimitError(
                 "there is not enough memory for the events and their results",
@@ -366,34 +375,20 @@ def compile(
             f"compile takes the text of a program, not {type(text).__name__}: use thence.build(…) "
             "for definitions made in Python, and thence.load(…) for a file"
         )
-    return Program(Source(text, name), without, statistics)
+    with _without_collection_pauses():
+        logic = parse_program(Source(text, name))
+        return Program(logic, without=without, statistics=statistics)
 
 
-def build(*parts: Any, name: str = "<program>") -> Program:
+def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> Program:
     """Compile definitions made of Python objects; they bring along whatever they are made of.
 
     Types of events may be listed too, to declare them first, or although nothing uses them.
+    ``without`` is as for :func:`compile`.
     Raises :class:`thence.ThenceError` where the program cannot mean anything.
     """
-    lowered = lower_program(parts)
-    try:
-        return Program.from_logic(lowered.program, name)
-    except ProgramError as error:
-        text = format_program(lowered.program)
-        found = [_made_at(each, text, lowered) for each in error.diagnostics]
-        refusal = type(error)(tuple(found))
-    raise refusal
-
-
-def _made_at(diagnostic: Diagnostic, text: str, lowered: Lowered) -> Diagnostic:
-    """A remark on a text that was written here, with the place in Python that it comes from."""
-    before = text.splitlines()[: diagnostic.line - 1]
-    statement = sum(1 for line in before if line.endswith(";"))
-    rule = statement - len(lowered.program.declared)
-    if rule < 0:
-        return diagnostic
-    shown = [diagnostic.excerpt] if diagnostic.excerpt else []
-    return replace(diagnostic, excerpt="\n".join([*shown, f"  {lowered.places[rule]}"]))
+    with _without_collection_pauses():
+        return Program(lower_program(parts), name, without)
 
 
 def load(path: str | Path, *, without: Iterable[str] = (), statistics: Any = None) -> Program:

@@ -153,7 +153,8 @@ class Session:
     def _measured(self) -> Measured:
         """What the session did so far, operator by operator."""
         plan = replanned(self._plan, self._running.whole)
-        return Measured(plan, self._meter, None, self._steps, self._replanned)
+        program = self._program._checked.program
+        return Measured(plan, self._meter, program, None, self._steps, self._replanned)
 
     def _keep_late(self, late: Mapping[str, Events]) -> None:
         for name, events in late.items():

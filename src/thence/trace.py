@@ -17,7 +17,6 @@ from thence.engine.arrays.types import Mask
 from thence.engine.join.match import as_timestamps
 from thence.engine.provenance.derivations import Derived, Gap, History, Key, Use
 from thence.io.values import to_instant, to_value
-from thence.logic.conjunct import is_inner
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.names import question
@@ -61,7 +60,7 @@ class Run:
 
     def pattern(self, event: str) -> str:
         """The name of an event; for a pattern inside a rule, the events in it."""
-        if not is_inner(event):
+        if not self.part.schemas[event].hidden:
             return event
         rules = (rule for stage in self.part.stages for rule in stage.rules)
         alternatives = [a for rule in rules for a in rule if a.conjunct.event == event]
@@ -128,9 +127,8 @@ class _Builder:
             cut = "depth" if left == 0 else "cycle"
         more = len(self.graph[use.key]) - len(told) if told else 0
         name = self.run.pattern(use.event)
-        label = None if use.label and is_inner(use.label) else use.label
         return Cause(
-            name, values, start, end, label, told, more, use.collected, cut, use.key
+            name, values, start, end, use.label, told, more, use.collected, cut, use.key
         )  # fmt: skip
 
     def derivation(self, derived: Derived, left: int | None) -> Derivation:
@@ -142,6 +140,7 @@ class _Builder:
         return Derivation(line, tuple(causes), tuple(map(self.absence, derived.gaps)))
 
     def absence(self, gap: Gap) -> Absence:
+        known = self.run.part.schemas[gap.event].with_role("value")
         start, end = (
             (None, None)
             if gap.of_fact
@@ -149,7 +148,7 @@ class _Builder:
         )
         return Absence(
             self.run.pattern(gap.event),
-            MappingProxyType({name: v for name, v in gap.values if _named(gap.event, name)}),
+            MappingProxyType({name: v for name, v in gap.values if name in known}),
             start,
             end,
             *gap.open,
@@ -181,7 +180,7 @@ def _facts(
     for event, found in rows.items():
         events = history.events[event]
         chosen = np.array(sorted(found), dtype=np.int64)
-        names = [name for name in history.part.schemas[event].names if _named(event, name)]
+        names = history.part.schemas[event].with_role("value")
         columns = [events.columns[name].take(pa.array(chosen)).to_pylist() for name in names]
         starts = as_timestamps(events.start[chosen]).to_pylist()
         ends = as_timestamps(events.end[chosen]).to_pylist()
@@ -191,12 +190,6 @@ def _facts(
             values = {name: column[i] for name, column in zip(names, columns, strict=True)}
             facts[event, row] = (MappingProxyType(values), starts[i], ends[i])
     return facts
-
-
-def _named(event: str, column: str) -> bool:
-    """Whether a column has a name that a user gave it: an attribute, or a variable of an inner
-    pattern, which has other columns besides."""
-    return not is_inner(event) or ("." not in column and "#" not in column)
 
 
 def matching(events: Events, schema: EventSchema, where: Mapping[str, Any]) -> Mask:

@@ -6,16 +6,15 @@ from collections.abc import Callable
 
 from thence.lang import syntax as s
 from thence.lang.moments import MomentCalls
-from thence.lang.report import Report
 from thence.lang.scope import EventInfo, Scope, named_argument
 from thence.lang.timers import TIMERS, timer
 from thence.lang.values import Values
 from thence.lang.words import (
     FUNCTIONS,
     MOMENT_OPERATORS,
-    MOST_TICKS,
     PATTERN_OPERATORS,
 )
+from thence.logic.check.problems import Problems
 from thence.logic.expr import Const, Expr
 from thence.logic.ops import AnyOne, Atom, Pattern, Ticks
 from thence.model.names import did_you_mean
@@ -34,7 +33,7 @@ class Atoms:
     def __init__(
         self,
         scope: Scope,
-        report: Report,
+        report: Problems,
         values: Values,
         pattern: Callable[[s.Node], Pattern],
     ) -> None:
@@ -167,18 +166,8 @@ class Atoms:
             )
             return Atom("")
         event, every, reach = node.args
-        period, length = self._duration(every), self._duration(reach)
-        for duration, micros in ((every, period), (reach, length)):
-            if micros <= 0:
-                self._report.error(s.span_of(duration), "this duration must be more than nothing")
-                return Atom("")
-        if length // period > MOST_TICKS:
-            self._report.error(
-                s.span_of(node),
-                f"these are {length // period:,} ticks for each event",
-                f"there may be {MOST_TICKS:,} at most; make the period longer",
-            )
-        return Ticks(self._pattern(event), period, length, s.span_of(node))
+        durations = self._duration(every), self._duration(reach)
+        return Ticks(self._pattern(event), *durations, s.span_of(node))
 
     def _timer(self, node: s.Apply, name: str) -> Pattern:
         if len(node.args) != 2:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
 from thence.lang import syntax as s
-from thence.lang.report import Report
 from thence.lang.scope import Events
 from thence.lang.words import CALLS
 from thence.logic.alternatives import MOST_ALTERNATIVES
-from thence.logic.moments import PERIODIC, Operator
+from thence.logic.check.problems import Problems
+from thence.logic.moments import Operator
 from thence.logic.ops import And, AnyOne, Atom, Moments, Or, Pattern
 from thence.model.source import Span
 from thence.model.types import INT
@@ -24,7 +24,7 @@ class MomentCalls:
     def __init__(
         self,
         events: Events,
-        report: Report,
+        report: Problems,
         pattern: Callable[[s.Node], Pattern],
         duration: Callable[[s.Node], int],
     ) -> None:
@@ -44,16 +44,11 @@ class MomentCalls:
         if not operator.takes(len(events)) or (operator.duration is not None and duration is None):
             self._refuse_number(node, name, operator)
             return Atom("")
-        limit = 0 if duration is None else self._limit(duration, name, operator)
+        limit = 0 if duration is None else self._duration(duration)
         if operator.last == "same" and len(events) == operator.least:
-            self._refuse_labels(events[-1])
             events.append(events[-1])
-        among = operator.last == "among"
-        given = operator.divided(events[: operator.least] if among else events)
-        found = {role: tuple(map(self._pattern, nodes)) for role, nodes in given.items()}
-        if among:
-            found[operator.roles[-1]] += (self._among(events[operator.least :], span),)
-        return Moments(name, found["part"], found["absent"], limit, span, found["collected"])
+        base = [each for each, info in self._events.items() if info.base]
+        return moments(name, [*map(self._pattern, events)], limit, base, span)
 
     def _refuse_number(self, node: s.Apply, name: str, operator: Operator) -> None:
         """Say how many arguments an operator takes."""
@@ -67,40 +62,6 @@ class MomentCalls:
             f"{'argument is' if given == 1 else 'arguments are'} given",
             f"write {_example(name, operator)}",
         )
-
-    def _limit(self, node: s.Node, name: str, operator: Operator) -> int:
-        """The duration of an operator."""
-        limit = self._duration(node)
-        if limit < 0:
-            self._report.error(s.span_of(node), "this duration cannot be negative")
-        if limit == 0 and name == PERIODIC:
-            self._report.error(
-                s.span_of(node), "a period takes some time", f"write {_example(name, operator)}"
-            )
-        return limit
-
-    def _refuse_labels(self, node: s.Node) -> None:
-        """What ends ``without`` stands for what must not come earlier as well, so it cannot carry a
-        label: it would be one and the same event. Where it must carry one, a fourth argument says
-        what must not have come earlier."""
-        stack = [node]
-        while stack:
-            inner = stack.pop()
-            if isinstance(inner, s.Labelled):
-                self._report.error(
-                    s.span_of(inner),
-                    "what ends `without` is the first of its kind, and cannot carry a label",
-                    "read its attributes through variables, c(x), or say what must not come "
-                    "earlier: without(a, b, l: c(x), c(x))",
-                )
-                break
-            stack.extend(s.children(inner))
-
-    def _among(self, given: Sequence[s.Node], span: Span) -> Pattern:
-        """Any of some events; of all that come in, where none are given."""
-        atoms = tuple(Atom(name, (), span) for name, info in self._events.items() if info.base)
-        choice = tuple(self._pattern(event) for event in given) or atoms
-        return choice[0] if len(choice) == 1 else Or(choice, span)
 
     def _any(self, node: s.Apply) -> Pattern:
         """``any(m, a, b, c)``: every choice of ``m`` of them, at the end of the last."""
@@ -130,6 +91,26 @@ class MomentCalls:
         parts = [tuple(self._pattern(event) for event in choice) for choice in choices]
         joined = [And(part, span) if len(part) > 1 else part[0] for part in parts]
         return AnyOne(tuple(joined), span)
+
+
+def moments(
+    name: str, arguments: Sequence[Pattern], limit: int, base: Iterable[str], span: Span
+) -> Moments:
+    """An operator over moments. ``arguments`` are all that it has, in the order in which they are
+    written; ``base`` are the events that come in."""
+    operator = CALLS[name]
+    among = operator.last == "among"
+    found = operator.divided(arguments[: operator.least] if among else arguments)
+    if among:
+        found[operator.roles[-1]].append(any_of(arguments[operator.least :], base, span))
+    parts, absent, collected = (tuple(found[role]) for role in ("part", "absent", "collected"))
+    return Moments(name, parts, absent, limit, span, collected)
+
+
+def any_of(choice: Sequence[Pattern], base: Iterable[str], span: Span) -> Pattern:
+    """Any of some patterns; of all ``base`` events, which come in, where none is given."""
+    parts = tuple(choice) or tuple(Atom(name, (), span) for name in base)
+    return parts[0] if len(parts) == 1 else Or(parts, span)
 
 
 def _choices(events: Sequence[s.Node], number: int) -> list[tuple[s.Node, ...]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from thence.lang.report import Report
 from thence.lang.syntax import PolicyWord, span_of
+from thence.logic.check.problems import Problems
 from thence.logic.policy import CONTEXTS, UNRESTRICTED, Policy
 from thence.model.source import Span
 
@@ -20,7 +20,7 @@ _WORDS = (
 )
 
 
-def policy_of(words: Sequence[PolicyWord], report: Report) -> Policy:
+def policy_of(words: Sequence[PolicyWord], report: Problems) -> Policy:
     """The policy that some words say together; what is wrong with them goes into the report."""
     if not words:
         return UNRESTRICTED
@@ -43,7 +43,7 @@ def _shaped(policy: Policy, name: str) -> Policy:
     return replace(policy, greedy=True) if name == "greedy" else replace(policy, strict=True)
 
 
-def _with(policy: Policy, word: PolicyWord, report: Report) -> tuple[tuple[str, ...], Policy]:
+def _with(policy: Policy, word: PolicyWord, report: Problems) -> tuple[tuple[str, ...], Policy]:
     """A policy with one more word, and the aspects that the word settles."""
     name = word.word
     if word.labels:

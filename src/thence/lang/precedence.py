@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, point_in_time
-from thence.lang.words import INFIX, QUERIES
+from thence.lang.words import INFIX
 from thence.logic.expr import Call, Const, Expr
 from thence.model.source import NOWHERE, Span
 from thence.model.types import DURATION
@@ -107,12 +107,6 @@ def regroup(parts: Sequence[s.Node | s.Op], operand: Callable[[s.Node], Expr]) -
                 at += 1
             else:
                 yard.ops.append((_NOT if part.text == "not" else _SIGN, part))
-        elif part.text in QUERIES:
-            raise SyntaxProblem(
-                s.span_of(part),
-                "a query can stand only in FROM, WITH, and the WHERE of another query",
-                "in a rule, look the row up: table(x, _), or `not table(x, _)`",
-            )
         elif part.kind == "postfix":
             yard.reduce(_COMPARE)
             yard.postfix(part, tuple(operand(item) for item in part.items))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from thence.lang import syntax as s
 from thence.lang.words import MOST_PATTERNS
+from thence.logic.expr import Aggregate, Call, Expr, Folded
+from thence.logic.ops import Atom, Pattern, Where, children
 from thence.model.errors import ThenceError
 from thence.model.source import Span
 from thence.model.time import parse_timestamp
@@ -63,3 +65,26 @@ def check_depth(node: s.Node) -> None:
     while node.depth > allowed:
         node = max(s.children(node), key=lambda child: child.depth)
     raise too_deep(Span(node.start, min(node.end, node.start + 40)))
+
+
+def check_nesting(root: Pattern | Expr | Aggregate, span: Span) -> None:
+    """Refuse what is nested too deeply once rows are grouped: ``1 + 1 + 1 …`` leans to the left."""
+    stack: list[tuple[Pattern | Expr | Aggregate, int]] = [(root, 1)]
+    while stack:
+        node, depth = stack.pop()
+        if depth > s.MAX_DEPTH:
+            raise too_deep(getattr(node, "span", span))
+        inside: list[Pattern | Expr] = []
+        if isinstance(node, Pattern):
+            inside.extend(children(node))
+            if isinstance(node, Where):
+                inside.append(node.condition)
+            elif isinstance(node, Atom):
+                inside.extend(expr for _, expr in node.args)
+        elif isinstance(node, Call):
+            inside.extend(node.args)
+        elif isinstance(node, Folded):
+            stack.append((node.aggregate, depth))
+        elif isinstance(node, Aggregate) and node.arg is not None:
+            inside.append(node.arg)
+        stack.extend((child, depth + 1) for child in inside)

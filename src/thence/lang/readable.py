@@ -1,52 +1,43 @@
 """Gives names that can be written to whatever a program has under a hidden name.
 
-A front end may need events, labels and variables that no user wrote, and calls them by names that
-no user would choose: with ``#`` in front, or with a line break, which no name in the text can have.
+A front end may need events, labels and variables that no user wrote. Rules say whether their events
+are hidden; labels and variables have names with a line break, which no name in the text can have.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 from itertools import chain, count
-from typing import Any
 
-from thence.logic.conjunct import is_inner
+from thence.logic.changes import Renaming, renamed
 from thence.logic.expr import Attr, CausedBy, TimeOf, Var, read_by
 from thence.logic.ops import Atom, Label, LogicProgram, Ref, Rule, Timer, While, exprs_of, walk
-from thence.logic.policy import Policy
-from thence.model.source import Source, Span
-from thence.model.types import Type
-
-Renaming = Callable[[str], str]
-
-
-def is_hidden(name: str) -> bool:
-    """Whether a name is one that no user wrote."""
-    return is_inner(name) or "\n" in name or not name
 
 
 def readable(program: LogicProgram) -> LogicProgram:
     """The same program, with a fresh plain name for everything hidden.
 
-    >>> hidden = Rule("#late", (), Atom("order"))
+    >>> hidden = Rule("#late", (), Atom("order"), hidden=True)
     >>> shown = readable(LogicProgram((), (hidden, Rule("late", (), Atom("#late")))))
     >>> [rule.event for rule in shown.rules], shown.rules[1].body
     (['late_2', 'late'], Atom(event='late_2', args=()))
     """
     events = [e.name for e in program.declared] + [rule.event for rule in program.rules]
-    for_event = _fresh(events)
+    for_event = _fresh(events, {rule.event for rule in program.rules if rule.hidden})
     rules = tuple(_rule(rule, for_event) for rule in program.rules)
     return replace(program, rules=rules) if rules != program.rules else program
 
 
-def _fresh(names: Iterable[str]) -> Renaming:
-    """What each hidden name becomes, in the order in which they come; others stay."""
+def _fresh(names: Iterable[str], hidden: Collection[str] = ()) -> Renaming:
+    """What each name becomes that is hidden or cannot be written, in the order in which they come;
+    others stay."""
     known = list(dict.fromkeys(names))
-    taken = {name for name in known if not is_hidden(name)}
+    unwritten = [name for name in known if name in hidden or "\n" in name or not name]
+    taken = set(known).difference(unwritten)
     chosen: dict[str, str] = {}
-    for name in filter(is_hidden, known):
+    for name in unwritten:
         plain = re.sub(r"\W+", "_", name).strip("_")
         stem = plain if plain[:1].isalpha() else f"inner_{plain}".rstrip("_")
         tries = chain([stem], (f"{stem}_{number}" for number in count(2)))
@@ -57,10 +48,11 @@ def _fresh(names: Iterable[str]) -> Renaming:
 
 def _rule(rule: Rule, for_event: Renaming) -> Rule:
     events, inside = _names(rule)
-    if not any(map(is_hidden, (*events, *inside))):
+    for_name = _fresh(inside)
+    if all(for_event(e) == e for e in events) and all(for_name(n) == n for n in inside):
         return rule
-    renamed: Rule = _renamed(rule, for_event, _fresh(inside))
-    return renamed
+    found: Rule = renamed(replace(rule, hidden=False), for_event, for_name)
+    return found
 
 
 def _names(rule: Rule) -> tuple[list[str], list[str]]:
@@ -79,30 +71,3 @@ def _names(rule: Rule) -> tuple[list[str], list[str]]:
             case CausedBy(effect, cause):
                 inside += [effect, cause]
     return events, inside
-
-
-def _renamed(node: Any, event: Renaming, inside: Renaming) -> Any:
-    """A rule, pattern or expression with other names for events, and for labels and variables."""
-    if isinstance(node, tuple):
-        return tuple(_renamed(each, event, inside) for each in node)
-    if not is_dataclass(node) or isinstance(node, (Type, Source, Span, type)):
-        return node
-    changed = {
-        field.name: _renamed(getattr(node, field.name), event, inside) for field in fields(node)
-    }
-    match node:
-        case Atom(name) | Rule(name):
-            changed["event"] = event(name)
-        case Var(name) | Label(name):
-            changed["name"] = inside(name)
-        case Ref(label) | Attr(label) | TimeOf(label):
-            changed["label"] = inside(label)
-        case CausedBy(effect, cause):
-            changed["effect"], changed["cause"] = inside(effect), inside(cause)
-        case Timer(of):
-            changed["of"] = inside(of)
-        case While(window):
-            changed["window"] = inside(window)
-        case Policy(_, labels):
-            changed["labels"] = tuple((inside(label), choice) for label, choice in labels)
-    return replace(node, **changed)

@@ -7,10 +7,10 @@ from thence.lang.atoms import Atoms
 from thence.lang.policies import policy_of
 from thence.lang.precedence import is_tight, join
 from thence.lang.problem import point_in_time, too_many
-from thence.lang.report import Report
 from thence.lang.scope import Scope
 from thence.lang.values import UNKNOWN, Values
 from thence.lang.words import AGGREGATES, FUNCTIONS, MOST_PATTERNS, PATTERN_OPERATORS
+from thence.logic.check.problems import Problems
 from thence.logic.expr import Const, Expr
 from thence.logic.ops import (
     Allen,
@@ -42,32 +42,25 @@ _NOTHING = Atom("")
 class Patterns:
     """Turns syntax in a pattern's place into patterns, noting what is wrong."""
 
-    __slots__ = ("_atoms", "_made", "_open", "_report", "_scope", "_span", "_values")
+    __slots__ = ("_atoms", "_made", "_report", "_scope", "_span", "_values")
 
-    def __init__(self, scope: Scope, report: Report) -> None:
+    def __init__(self, scope: Scope, report: Problems) -> None:
         self._scope, self._report = scope, report
-        self._values = Values(scope, report, folds=scope.repeats)
+        self._values = Values(scope, report)
         self._atoms = Atoms(scope, report, self._values, self.pattern)
-        self._open: list[str] = []
         self._made = 0
         self._span = NOWHERE
 
     def body(self, rule: s.RuleDecl) -> Pattern:
         """The pattern that the items of a rule's body make together."""
         self._span = Span(rule.items[0].start, rule.items[-1].end)
-        return self._conjunction(rule.items, self._span, top=True)
+        return self._conjunction(rule.items, self._span)
 
-    def _conjunction(self, items: tuple[s.Node, ...], span: Span, top: bool = False) -> Pattern:
+    def _conjunction(self, items: tuple[s.Node, ...], span: Span) -> Pattern:
         patterns: list[Pattern] = []
         conditions: list[Expr] = []
         for item in items:
             if isinstance(item, s.WhileItem):
-                if not top and item.mode == "collect":
-                    self._report.error(
-                        s.span_of(item),
-                        f"`{_window_word(item)} … collect` cannot stand inside another pattern",
-                        "give it a rule of its own and use that rule's name here",
-                    )
                 patterns.append(self._while(item))
             elif (absent := self._absent_fact(item)) is not None:
                 patterns.append(absent)
@@ -75,7 +68,7 @@ class Patterns:
                 conditions.append(self._condition(item))
             else:
                 patterns.append(self.pattern(item))
-        if all(isinstance(pattern, (While, NoFact)) for pattern in patterns):
+        if not patterns:
             self._report.error(
                 span,
                 "there is no event here, only conditions",
@@ -136,8 +129,6 @@ class Patterns:
     def _name(self, node: s.Name) -> Pattern:
         span = s.span_of(node)
         if node.text in self._scope.labels:
-            if node.text in self._open:
-                self._report.error(span, f"'{node.text}' stands inside what it is the label of")
             return Ref(node.text, span)
         if node.text in self._scope.events:
             return Atom(node.text, (), span)
@@ -157,14 +148,12 @@ class Patterns:
         span = s.span_of(node)
         if node.label == "_":
             self._report.error(Span(node.start, node.label_end), "`_` cannot be a label")
-        self._open.append(node.label)
         target = s.strip(node.target)
         label = node.label
         if isinstance(target, s.Apply):
             inner = self._atoms.apply(target, label)
         else:
             inner = self.pattern(target)
-        self._open.pop()
         return _push_label(label, inner, span)
 
     def _while(self, node: s.WhileItem) -> Pattern:
@@ -189,15 +178,17 @@ class Patterns:
 
     def _absent_fact(self, node: s.Node) -> Pattern | None:
         """``not catalogue(id, _)``: what a table does not have, if that is what a node says."""
+        operand = self._absent_row(node)
+        return None if operand is None else NoFact(self.pattern(operand), s.span_of(s.strip(node)))
+
+    def _absent_row(self, node: s.Node) -> s.Node | None:
         inner = s.strip(node)
         if not isinstance(inner, s.Chain) or len(inner.parts) != 2:
             return None
         op, operand = inner.parts
         if not isinstance(op, s.Op) or op.text != "not" or isinstance(operand, s.Op):
             return None
-        if not self._is_about_table(operand):
-            return None
-        return NoFact(self.pattern(operand), s.span_of(inner))
+        return operand if self._is_about_table(operand) else None
 
     def _is_about_table(self, node: s.Node) -> bool:
         match s.strip(node):
@@ -218,7 +209,9 @@ class Patterns:
         while stack:
             top = s.strip(stack.pop())
             match top:
-                case s.Literal_() | s.Dotted() | s.Anything() | s.Star() | s.Distinct():
+                case (
+                    s.Literal_() | s.Dotted() | s.Anything() | s.Star() | s.Distinct() | s.Nested()
+                ):
                     continue
                 case s.Name():
                     if top.text in self._scope.labels or top.text in self._scope.events:
@@ -234,9 +227,10 @@ class Patterns:
                 case s.Paren():
                     stack.extend(top.items)
                 case s.Chain():
-                    stack.extend(
-                        segment for _, segment in _segments(top) if not _is_computed(segment)
-                    )
+                    segments = [segment for _, segment in _segments(top)]
+                    if any(self._absent_row(segment) is not None for segment in segments):
+                        return False
+                    stack.extend(segment for segment in segments if not _is_computed(segment))
                 case _:
                     return False
         return True
@@ -320,10 +314,6 @@ class Patterns:
 
 
 _ROWS = frozenset({"seq", "and", "or"})
-
-
-def _window_word(item: s.WhileItem) -> str:
-    return "while" if item.reach is None and item.rows is None else "over"
 
 
 class _Condition:

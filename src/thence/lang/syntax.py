@@ -118,6 +118,17 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
+class Nested:
+    """A query in a condition: ``EXISTS (SELECT …)``, or behind IN. ``query`` is of event SQL's own
+    tree; nothing else can hold one."""
+
+    query: Any
+    start: int
+    end: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
 class Between:
     """``not(absent).[first, last]``."""
 
@@ -248,7 +259,7 @@ class Chain:
 
 Node: TypeAlias = (
     Name | Anything | Literal_ | Dotted | Apply | Star | Distinct | Paren | Between | Labelled
-    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chosen | Chain | Repeated
+    | Instant | Group | WithinSuffix | WhereSuffix | WhileItem | Chosen | Chain | Repeated | Nested
 )  # fmt: skip
 
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from thence.lang.heads import preferred_name
 from thence.lang.layout import laid_out
 from thence.lang.readable import readable
 from thence.lang.timers import written
 from thence.lang.values_text import format_aggregate, format_expr, quoted
 from thence.lang.words import FUNCTIONS
 from thence.logic.expr import Aggregate, Call, Expr, Var, conjuncts
+from thence.logic.heads import preferred_name
 from thence.logic.moments import OPERATORS
 from thence.logic.ops import (
     Allen,
@@ -115,7 +115,7 @@ def _term(term: HeadTerm, position: int) -> str:
 
 def _body(body: Pattern, columns: Columns) -> str:
     if isinstance(body, And):
-        return ", ".join(format_pattern(part, columns) for part in body.parts)
+        return ", ".join(_suffixed(part, columns) for part in body.parts)
     if isinstance(body, Where) and isinstance(body.pattern, And):
         conditions = tuple(conjuncts(body.condition))
         has_while = any(isinstance(part, While) for part in body.pattern.parts)
@@ -159,7 +159,7 @@ def format_pattern(pattern: Pattern, columns: Columns | None = None) -> str:
             if all(isinstance(part, Ref) for part in parts):
                 return "{" + ", ".join([_operand(part, known) for part in parts]) + "}"
             if _has_while(pattern):
-                return ", ".join([format_pattern(part, known) for part in parts])
+                return ", ".join([_suffixed(part, known) for part in parts])
             return " and ".join([_operand(part, known) for part in parts])
         case Par(left, right):
             return f"{_operand(left, known)} par {_operand(right, known)}"

@@ -5,17 +5,16 @@ from __future__ import annotations
 from thence.lang import syntax as s
 from thence.lang.build import MAX_INT
 from thence.lang.precedence import join, regroup
-from thence.lang.problem import int_out_of_range
-from thence.lang.report import Report
-from thence.lang.scope import LabelInfo, Scope
+from thence.lang.problem import SyntaxProblem, int_out_of_range
+from thence.lang.scope import Scope
 from thence.lang.timers import TIMERS
 from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
+from thence.logic.check.problems import Problems
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
-from thence.model.names import did_you_mean
+from thence.model.names import did_you_mean, no_attribute
 from thence.model.source import Span
 from thence.model.types import INT, NULL
 
-_DISTINCT = frozenset({"count", "sum", "avg", "list"})
 UNKNOWN = Const(None, NULL)
 """Stands in for what could not be resolved; a program that holds one is never returned."""
 
@@ -23,11 +22,10 @@ UNKNOWN = Const(None, NULL)
 class Values:
     """Turns syntax in a value's place into expressions, noting what is wrong."""
 
-    __slots__ = ("_folds", "_report", "_scope")
+    __slots__ = ("_report", "_scope")
 
-    def __init__(self, scope: Scope, report: Report, folds: bool = False) -> None:
-        """``folds`` lets conditions hold aggregates over what the rule repeats."""
-        self._scope, self._report, self._folds = scope, report, folds
+    def __init__(self, scope: Scope, report: Problems) -> None:
+        self._scope, self._report = scope, report
 
     def expr(self, node: s.Node) -> Expr:
         """The expression that a node stands for."""
@@ -43,6 +41,8 @@ class Values:
                 return Const(value, kind, s.span_of(node))
             case s.Dotted():
                 return self._dotted(node)
+            case s.Nested():
+                return self._query(node)
             case s.Apply():
                 return self._apply(node)
             case s.Paren(items=items):
@@ -67,23 +67,27 @@ class Values:
             return self._aggregate(inner)
         return self.expr(node)
 
+    def _query(self, node: s.Nested) -> Expr:
+        raise SyntaxProblem(
+            s.span_of(node),
+            "a query can stand only in FROM, WITH, and the WHERE of another query",
+            "in a rule, look the row up: table(x, _), or `not table(x, _)`",
+        )
+
     def _wrong(self, node: s.Node, message: str, hint: str | None = None) -> Expr:
         self._report.error(s.span_of(node), message, hint)
         return UNKNOWN
 
+    def _is_event(self, node: s.Name) -> bool:
+        """Whether a name stands for an event and for no value."""
+        return node.text in self._scope.labels and node.text not in self._scope.variables
+
     def _name(self, node: s.Name) -> Expr:
-        if node.text in self._scope.labels and node.text not in self._scope.variables:
-            return self._wrong(
-                node,
-                f"'{node.text}' is a label, not a value",
-                f"read one of its attributes, or its times: {node.text}.start, {node.text}.end",
-            )
         return Var(node.text, s.span_of(node))
 
     def _dotted(self, node: s.Dotted) -> Expr:
         scope, span = self._scope, s.span_of(node)
-        infos = scope.labels.get(node.label)
-        if infos is None:
+        if node.label not in scope.labels:
             self._report.error(
                 Span(node.start, node.label_end),
                 f"unknown label '{node.label}'",
@@ -92,38 +96,14 @@ class Values:
                 else did_you_mean(node.label, scope.labels, "label an event with `l: event(…)`"),
             )
             return UNKNOWN
-        if node.attribute == "start":
-            return TimeOf(node.label, "start", span)
-        if node.attribute == "end":
-            return TimeOf(node.label, "end", span)
-        for info in infos:
-            if not self._has_attribute(node, info):
-                return UNKNOWN
+        if node.attribute in ("start", "end"):
+            return TimeOf(node.label, "start" if node.attribute == "start" else "end", span)
+        for name in sorted(scope.labels[node.label] & scope.events.keys()):
+            columns = scope.events[name].columns
+            if node.attribute not in columns:
+                said, hint = no_attribute(name, node.attribute, (*columns, "start", "end"))
+                return self._wrong(node, said, hint)
         return Attr(node.label, node.attribute, span)
-
-    def _has_attribute(self, node: s.Dotted, info: LabelInfo) -> bool:
-        """Whether what a label stands for has an attribute; says so if it has not."""
-        events, name = self._scope.events, node.attribute
-        event = events.get(info.name) if info.kind == "event" else None
-        if event is None:
-            if info.kind != "event" or info.name in self._scope.labels:
-                self._wrong(
-                    node,
-                    f"'{node.label}' has no attributes: it does not label one event",
-                    f"it has {node.label}.start and {node.label}.end; to read an attribute, "
-                    "label the event itself",
-                )
-            # An unknown event is reported where it stands.
-            return False
-        if name in event.columns:
-            return True
-        choices = (*event.columns, "start", "end")
-        self._wrong(
-            node,
-            f"'{event.name}' has no attribute '{name}'",
-            did_you_mean(name, choices, f"it has {', '.join(choices)}"),
-        )
-        return False
 
     def _apply(self, node: s.Apply) -> Expr:
         function, scope = node.name.lower(), self._scope
@@ -135,19 +115,10 @@ class Values:
             args = tuple(map(self.expr, node.args))
             return Call(function, args, s.span_of(node))
         span = Span(node.start, node.name_end)
-        if function in AGGREGATES and self._folds and len(node.args) < 2:
+        if function in AGGREGATES:
             found = self._aggregate(node)
             return Folded(found, s.span_of(node)) if isinstance(found, Aggregate) else found
-        if function in AGGREGATES:
-            message = f"the aggregate '{function}' cannot be used here"
-            hint = (
-                "an aggregate is a term of the head by itself, head(count(x)) <- …, or is over "
-                "a repetition: where count(b) > 3"
-            )
-            if function in ("min", "max") and len(node.args) > 1:
-                other = "least" if function == "min" else "greatest"
-                hint = f"for the {function} of several values write {other}(…)"
-        elif node.name in scope.events or function in PATTERN_OPERATORS or function in TIMERS:
+        if node.name in scope.events or function in PATTERN_OPERATORS or function in TIMERS:
             what = "an event" if node.name in scope.events else "a pattern operator"
             message = f"'{node.name}' is {what} and cannot be used inside a condition"
             hint = "make it an item of its own: after a comma, or joined by `and`"
@@ -187,7 +158,11 @@ class Values:
         function, span = node.name.lower(), s.span_of(node)
         args = node.args
         if len(args) > 1 or (not args and function != "count"):
-            return self._wrong(node, f"{function} takes one argument", f"write {function}(x)")
+            hint = f"write {function}(x)"
+            if function in ("min", "max") and args:
+                other = "least" if function == "min" else "greatest"
+                hint = f"for the {function} of several values write {other}(…)"
+            return self._wrong(node, f"{function} takes one argument", hint)
         arg: s.Node | None = args[0] if args else None
         distinct = isinstance(arg, s.Distinct)
         if isinstance(arg, s.Star):
@@ -195,15 +170,9 @@ class Values:
                 return self._wrong(node, f"{function}(*) has no meaning", "write count(*)")
             arg = None
         if isinstance(arg, s.Distinct):
-            if function not in _DISTINCT:
-                return self._wrong(
-                    arg,
-                    f"'distinct' has no meaning in {function}",
-                    "it can be used in count, sum, avg and list",
-                )
             arg = arg.value
         if isinstance(arg, s.Name) and function == "count" and not distinct:
-            if arg.text in self._scope.labels and arg.text not in self._scope.variables:
+            if self._is_event(arg):
                 # Each event has a start, so to count starts is to count events.
                 return Aggregate("count", TimeOf(arg.text, "start", s.span_of(arg)), False, span)
         value = None if arg is None else self.expr(arg)

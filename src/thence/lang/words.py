@@ -20,9 +20,6 @@ RESERVED: frozenset[str] = INFIX | {
     "between", "distinct", "true", "false", "null",
 }  # fmt: skip
 
-QUERIES: frozenset[str] = frozenset({"exists", "in query", "not in query"})
-"""How the tree spells operators that hold a query; only the conditions of a query have them."""
-
 CALLS: dict[str, Operator] = {
     name: operator for name, operator in OPERATORS.items() if name != TICK
 }
@@ -35,9 +32,6 @@ WINDOW_OPERATORS: frozenset[str] = frozenset(
 
 MOMENT_OPERATORS: frozenset[str] = frozenset(CALLS) | {"any"}
 PATTERN_OPERATORS: frozenset[str] = MOMENT_OPERATORS | {"anyone", "ticks"}
-MOST_TICKS = 100_000
-"""How many ticks one event may have."""
-
 MOST_PATTERNS = 10_000
 """How many patterns a rule may have, each choice of ``any`` and each copy written out."""
 

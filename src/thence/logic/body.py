@@ -7,13 +7,13 @@ and which bounds hold between them. What must be absent, or is collected, is put
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from thence.logic.bounds import Constraint
+from thence.logic.bounds import Constraint, less
 from thence.logic.conjunct import (
     EPOCH,
     AtomUse,
@@ -54,6 +54,7 @@ from thence.logic.ops import (
     Where,
     While,
     Within,
+    walk,
 )
 from thence.logic.pieces import (
     Context,
@@ -70,6 +71,7 @@ from thence.logic.repetition import joining_variables, shared_variables
 from thence.logic.scope import needed_of
 from thence.logic.sequences import anchored, closed_by, in_sequence
 from thence.logic.timing import as_constraints, relation
+from thence.model.schema import EventSchema
 from thence.model.source import Span
 
 MOST_ATOMS = 200
@@ -82,12 +84,10 @@ class Body:
         self,
         rule: Rule,
         refuse: Refuse,
-        is_table: Callable[[str], bool],
-        has_column: Callable[[str, str], bool],
+        schemas: Mapping[str, EventSchema],
     ) -> None:
         self.refuse = refuse
-        self.is_table = is_table
-        self.has_column = has_column
+        self.schemas = schemas
         self.rule = rule
         self.nodes: list[Node] = [Epoch()]
         self.index: dict[Node, int] = {Epoch(): EPOCH}
@@ -129,6 +129,20 @@ class Body:
     def joining(self) -> frozenset[str]:
         """The variables that several atoms of the rule have, and those that repetitions share."""
         return joining_variables(self.rule)
+
+    @cached_property
+    def hidden_labels(self) -> frozenset[str]:
+        """The labels that no user wrote."""
+        labels = (part for part in walk(self.rule.body) if isinstance(part, Label))
+        return frozenset(label.name for label in labels if label.hidden)
+
+    def is_table(self, name: str) -> bool:
+        """Whether a name is that of a static table."""
+        return name in self.schemas and self.schemas[name].table
+
+    def has_column(self, event: str, name: str) -> bool:
+        """Whether an event has a column of a name."""
+        return event in self.schemas and name in self.schemas[event].names
 
     # -- nodes and constraints
 
@@ -244,11 +258,13 @@ class Body:
         return atom
 
     def use(self, event: str, label: str | None, atom: int, span: Span) -> AtomUse:
+        label = None if label in self.hidden_labels else label
         if self.is_table(event):
             return AtomUse(event, label, EPOCH, EPOCH, span)
         start = self.node(EndPoint(atom, "start"), span)
         end = self.node(EndPoint(atom, "end"), span)
-        return AtomUse(event, label, start, end, span, self.silent)
+        hidden = event in self.schemas and self.schemas[event].hidden
+        return AtomUse(event, label, start, end, span, self.silent, hidden)
 
     def bind(self, atom: int, pattern: Atom) -> None:
         """Columns for the variables of an atom's arguments, conditions for everything else."""
@@ -308,7 +324,7 @@ class Body:
 
     def sequence(self, intervals: Sequence[Interval], span: Span) -> Interval:
         for (_, ends), (starts, _) in pairwise(intervals):
-            self.constraints += [Constraint(e, s, -1, span) for e in ends for s in starts]
+            self.constraints += [less(e, s, 0, span) for e in ends for s in starts]
         return intervals[0][0], intervals[-1][1]
 
     def related(self, name: str, left: Pattern, right: Pattern, span: Span) -> Interval:
@@ -335,8 +351,8 @@ class Body:
         """That nothing lies after all of some nodes and before all of others."""
 
         def place(start: int, end: int) -> list[Constraint]:
-            after = [Constraint(node, start, -1, span) for node in opening]
-            return after + [Constraint(end, node, -1, span) for node in closing]
+            after = [less(node, start, 0, span) for node in opening]
+            return after + [less(end, node, 0, span) for node in closing]
 
         opens = self.single("latest", opening, span)
         closes = self.single("earliest", closing, span)
@@ -348,7 +364,7 @@ class Body:
         opens, closes = self.ends(self.label(window, self.definition(window, span)), span)
 
         def place(start: int, end: int) -> list[Constraint]:
-            return [Constraint(opens, start, -1, span), Constraint(end, closes, -1, span)]
+            return [less(opens, start, 0, span), less(end, closes, 0, span)]
 
         self.completions.append(closes)
         kind: Literal["absent", "collect"] = "absent" if pattern.mode == "not" else "collect"
@@ -372,8 +388,8 @@ class Body:
         shape = OPERATORS[pattern.operator].shape(len(pattern.parts), pattern.limit)
         times = [self.ends(found, span)[1] for found in self.parts_of(pattern)]
         self.constraints += [
-            Constraint(times[later], times[earlier], limit, span)
-            for later, earlier, limit in shape.bounds
+            Constraint(times[b.later], times[b.earlier], b.limit, span, b.strict)
+            for b in shape.bounds
         ]
         last = tuple(dict.fromkeys(times[part] for part in shape.at))
         at = self.shifted(self.single("latest", last, span), shape.later, span)
@@ -517,9 +533,10 @@ def _ends_within(stretch: Stretch, times: Sequence[int], span: Span) -> Place:
     """That an event ends between two moments."""
 
     def place(_start: int, end: int) -> list[Constraint]:
+        since, until = times[stretch.since], times[stretch.until]
         return [
-            Constraint(times[stretch.since], end, -stretch.first, span),
-            Constraint(end, times[stretch.until], stretch.last, span),
+            (less if stretch.after else Constraint)(since, end, -stretch.first, span),
+            (less if stretch.before else Constraint)(end, until, stretch.last, span),
         ]
 
     return place

@@ -1,7 +1,7 @@
 """Difference bounds between time points, closed once by shortest paths.
 
 A temporal condition of any kind (an Allen relation, ``seq``, a window, a timer) is a set of
-inequalities ``t_i - t_j <= c`` in whole microseconds; ``<`` is ``<= -1``. One small matrix per
+inequalities ``t_i - t_j <= c`` in whole microseconds; ``<`` is one less. One small matrix per
 rule, closed, then answers every temporal question: can it hold at all, which bounds follow, how
 long an event must be kept, which range of a sorted table can match.
 """
@@ -22,12 +22,25 @@ Matrix = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """``t_later - t_earlier <= limit``, and the text that asks for it."""
+    """``t_later - t_earlier <= limit``, and the text that asks for it.
+
+    ``strict`` says that it was meant as ``t_later - t_earlier < limit + 1``.
+    """
 
     later: int
     earlier: int
     limit: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+    strict: bool = field(default=False, compare=False, repr=False)
+
+
+def less(later: int, earlier: int, by: int = 0, span: Span = NOWHERE) -> Constraint:
+    """``t_later < t_earlier + by``: times are whole microseconds.
+
+    >>> less(1, 2, by=10)
+    Constraint(later=1, earlier=2, limit=9)
+    """
+    return Constraint(later, earlier, by - 1, span, strict=True)
 
 
 _FEW = 8

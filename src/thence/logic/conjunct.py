@@ -8,7 +8,7 @@ and the engine knows nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,7 +20,7 @@ from thence.model.time import format_duration, format_timestamp
 from thence.model.types import Type
 
 INNER = "#"
-"""How the names of rules begin that stand for a pattern inside another; no user can write them."""
+"""How the names begin of what no user wrote: auxiliary events, labels and columns."""
 
 EPOCH = 0
 """The node that stands for time zero, so that instants are bounds like any other."""
@@ -101,6 +101,8 @@ class AtomUse:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     silent: bool = False
     """Whether it only stands beside the match, and is no part of what the result is made of."""
+    hidden: bool = False
+    """Whether its type is an auxiliary one."""
 
     @property
     def fact(self) -> bool:
@@ -153,11 +155,13 @@ class WindowUse:
     optional: bool = False
     """Whether a match needs none of what is collected."""
     last: int | None = None
+    carried: tuple[str, ...] = ()
+    """The columns of the atom that only come along: they do not tell its events apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long after its end an event is still needed; ``partner`` is what it waits for.
+    """How long after its end an event is still needed; ``partner`` is what it waits for, in words.
 
     ``ways`` are the alternatives in which rules can use it, each with conditions on the event alone
     that must all hold.
@@ -200,6 +204,8 @@ class Conjunct:
     """Conditions on aggregates over the repetitions of a match."""
     identical: tuple[tuple[Column, Column], ...] = ()
     """Columns of one type that predicates, also of windows, hold to be the same, null or not."""
+    hidden: bool = False
+    """Whether it is a pattern inside a rule, and not a rule that somebody wrote."""
 
     @property
     def events(self) -> tuple[int, ...]:
@@ -227,26 +233,36 @@ class Conjunct:
         return any(window.mode == "collect" for window in self.windows)
 
 
-def is_inner(event: str) -> bool:
-    """Whether an event stands for a pattern inside another, and so has no name of its own."""
-    return event.startswith(INNER)
+def name_of_use(use: AtomUse) -> str:
+    """An event of a join by its label, or by its type."""
+    return use.label or use.event
 
 
-def name_of_node(conjunct: Conjunct, node: int) -> str:
+def quoted_use(use: AtomUse) -> str:
+    """An event of a join as a message says it: a type that is hidden has no name there."""
+    return "the inner pattern" if use.hidden and not use.label else f"'{name_of_use(use)}'"
+
+
+def name_of_node(
+    conjunct: Conjunct, node: int, naming: Callable[[AtomUse], str] = name_of_use
+) -> str:
     """A node in words: ``o.end``, ``o.end + 6h``, an instant."""
+
+    def name_of(node: int) -> str:
+        return name_of_node(conjunct, node, naming)
+
     match conjunct.nodes[node]:
         case EndPoint(atom, which):
-            use = conjunct.atoms[atom]
-            return f"{use.label or use.event}.{which}"
+            return f"{naming(conjunct.atoms[atom])}.{which}"
         case Shifted(0, by):
             return format_timestamp(by)
         case Shifted(of, by):
             sign = "+" if by >= 0 else "-"
-            return f"{name_of_node(conjunct, of)} {sign} {format_duration(abs(by))}"
+            return f"{name_of(of)} {sign} {format_duration(abs(by))}"
         case Extreme(which, nodes):
-            return f"{which}({', '.join(name_of_node(conjunct, n) for n in nodes)})"
+            return f"{which}({', '.join(map(name_of, nodes))})"
         case Tick(of, period):
-            return f"tick({name_of_node(conjunct, of)}, {format_duration(period)})"
+            return f"tick({name_of(of)}, {format_duration(period)})"
     return "epoch"
 
 
@@ -313,18 +329,29 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
     """
     found = []
     match_bounds, windows = known_bounds(conjunct, lengths)
-    names = [use.label or use.event for use in conjunct.atoms]
-    later = [(conjunct.atoms[i].end, names[i], i) for i in conjunct.events]
+    later = [(conjunct.atoms[i].end, name_of_use(conjunct.atoms[i]), i) for i in conjunct.events]
     later += [
         (completion, name_of_node(conjunct, completion), -1) for completion in conjunct.completions
     ]
     for index, use in enumerate(conjunct.atoms):
         bounds = windows.get(index, match_bounds)
         partners = later if bounds.satisfiable and not use.fact else []
-        waits = [(bounds[node, use.end], name) for node, name, atom in partners if atom != index]
-        micros, partner = max(waits, default=(-UNBOUNDED, ""))
+        waits = [
+            (bounds[node, use.end], name, node, atom)
+            for node, name, atom in partners
+            if atom != index
+        ]
+        micros, _, node, atom = max(waits, default=(-UNBOUNDED, "", EPOCH, -1))
+        partner = _quoted_node(conjunct, node) if atom < 0 else quoted_use(conjunct.atoms[atom])
         found.append(Retention(use.event, micros, partner, use.span))
     return tuple(found)
+
+
+def _quoted_node(conjunct: Conjunct, node: int) -> str:
+    def naming(use: AtomUse) -> str:
+        return use.label or ("the inner pattern" if use.hidden else use.event)
+
+    return f"'{name_of_node(conjunct, node, naming)}'"
 
 
 def partition_key(conjunct: Conjunct) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def _inside(window: While, held: Pattern, label: str) -> Pattern:
     if window.reach is not None:
         since = Call("-", (until, Const(window.reach, DURATION)))
         conditions.append(Call(">=", (end, since)))
-    return Where(Label(label, held), Call("and", tuple(conditions)))
+    return Where(Label(label, held, hidden=True), Call("and", tuple(conditions)))
 
 
 def _collects(pattern: Pattern) -> bool:
@@ -155,7 +155,7 @@ def _labelled(body: Pattern) -> tuple[Pattern, tuple[tuple[str, Atom], ...]]:
         if isinstance(node, Atom) and id(node) in bare:
             name = f"{INNER}part {next(numbers)}"
             atoms[name] = node
-            return Label(name, node, node.span)
+            return Label(name, node, node.span, hidden=True)
         return node
 
     return changed(body, label), tuple(atoms.items())

@@ -12,11 +12,12 @@ that rules derive: they count if they begin later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from thence.logic.alternatives import alternatives
+from thence.logic.auxiliary import OWN, Auxiliary
 from thence.logic.changes import changed
 from thence.logic.conjunct import INNER
 from thence.logic.expr import Const, Var, conjuncts, labels, variables
@@ -114,12 +115,13 @@ def hides_its_past(pattern: Pattern) -> bool:
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the place of a pattern in a body says: whether the history is all there is, which
-    patterns it may begin after, and whether it is limited how long before the pattern's end what it
-    is made of begins."""
+    patterns it may begin after, whether it is limited how long before the pattern's end what it
+    is made of begins, and how long the pattern lasts at most."""
 
     whole: bool = True
     firsts: tuple[Pattern, ...] = ()
     limited: bool = False
+    limit: int | None = None
 
 
 ANYWHERE = Surroundings()
@@ -134,10 +136,17 @@ def surroundings(
     for place, part in enumerate(children(body)):
         inside = around
         match body:
-            case Using() | Repeat() | Moments(operator="periodic"):
-                inside = Surroundings(limited=around.limited and not isinstance(body, Repeat))
-            case Within(interval=False):
-                inside = replace(around, limited=True)
+            case Using() | Moments(operator="periodic"):
+                inside = Surroundings(limited=around.limited)
+            case Repeat():
+                inside = Surroundings(limit=around.limit)
+            case Within(_, limit):
+                shorter = limit if around.limit is None else min(limit, around.limit)
+                inside = replace(around, limited=True, limit=shorter)
+            case While() | Ticks():
+                inside = replace(around, limit=None)
+            case Moments(_, parts) if place >= len(parts):
+                inside = replace(around, limit=None)
             case Moments(operator, parts) if OPERATORS[operator].history and place:
                 first = parts[0] if place == 1 else replace(body, parts=parts[:place])
                 inside = replace(around, whole=False, firsts=(first,))
@@ -153,8 +162,7 @@ def context_of(
     first: Pattern,
     inside: Iterable[str],
     definitions: Mapping[str, Label],
-    fresh: Callable[[], str],
-    add_rule: Callable[[Rule], None],
+    auxiliary: Auxiliary,
 ) -> Label:
     """The event at whose end a history begins: that of an occurrence of ``first``.
 
@@ -174,12 +182,10 @@ def context_of(
             for name, value in bare.args
             if isinstance(value, Const) or (isinstance(value, Var) and value.name in shared)
         ]
-        return Label(CONTEXT, Atom(bare.event, tuple(args), bare.span))
-    name = fresh()
+        return Label(CONTEXT, Atom(bare.event, tuple(args), bare.span), hidden=True)
     terms = tuple(HeadTerm(each, Var(each)) for each in shared)
-    for body in bodies:
-        add_rule(Rule(name, terms, AnyOne((body,))))
-    return Label(CONTEXT, Atom(name, tuple((each, Var(each)) for each in shared)))
+    event = auxiliary.event([Rule(OWN, terms, AnyOne((body,))) for body in bodies])
+    return Label(CONTEXT, Atom(event, tuple((each, Var(each)) for each in shared)), hidden=True)
 
 
 def _occurring(first: Pattern, definitions: Mapping[str, Label]) -> Pattern:

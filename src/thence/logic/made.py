@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from thence.logic.bounds import Constraint
+from thence.logic.bounds import Constraint, less
 from thence.logic.conjunct import Column, NodeTime
 from thence.logic.expr import Call, Const, Expr
 from thence.logic.history import CONTEXT, MADE, has_instants
@@ -58,7 +58,7 @@ def following(body: Body, pattern: Pattern, context: Context, span: Span) -> Int
     made = made_by(body, pattern, mark)
     referred = [part.label for part in positive_parts(pattern) if isinstance(part, Ref)]
     nodes = union([starts, starts_of(body, made), *(body.labels[name][0] for name in referred)])
-    body.constraints += [Constraint(e, s, -1, span) for s in nodes for e in context.ends]
+    body.constraints += [less(e, s, 0, span) for s in nodes for e in context.ends]
     for atom in sorted(made.atoms - body.placed):
         use = body.atoms[atom]
         if not use.silent and body.has_column(use.event, CONTEXT):
@@ -76,16 +76,14 @@ def limited(body: Body, pattern: Within) -> Interval:
     """``p within d``: from the first start of all that it is made of."""
     span, limit, mark = pattern.span, pattern.limit, mark_of(body)
     starts, ends = body.visit(pattern.pattern)
-    first = starts
-    if not pattern.interval:
-        earlier, columns = beginnings(body, pattern.pattern, mark)
-        first = union([starts, earlier])
-        end = NodeTime(body.single("latest", ends, span)) if columns else None
-        body.conditions += [
-            Call("<=", (Call("-", (end, column)), Const(limit, DURATION)), span)
-            for column in columns
-            if end is not None
-        ]
+    earlier, columns = beginnings(body, pattern.pattern, mark)
+    end = NodeTime(body.single("latest", ends, span)) if columns else None
+    body.conditions += [
+        Call("<=", (Call("-", (end, column)), Const(limit, DURATION)), span)
+        for column in columns
+        if end is not None
+    ]
+    first = union([starts, earlier])
     body.constraints += [Constraint(e, s, limit, span) for e in ends for s in first]
     return starts, ends
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Literal, TypeVar
 
+from thence.logic.bounds import Constraint, less
+
 T = TypeVar("T")
 
 Role = Literal["part", "absent", "collected"]
@@ -21,7 +23,8 @@ Role = Literal["part", "absent", "collected"]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The time from ``since`` + ``first`` up to ``until`` + ``last``, both included.
+    """The time from ``since`` + ``first`` up to ``until`` + ``last``: ``after`` the one only, and
+    ``before`` the other, where it says so; else these are included.
 
     ``since`` and ``until`` are numbers of parts, the shifts microseconds.
     """
@@ -30,6 +33,8 @@ class Stretch:
     first: int
     until: int
     last: int
+    after: bool = False
+    before: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +42,13 @@ class Shape:
     """What an operator asks of the instants of its parts.
 
     It occurs at the latest instant of the parts ``at``, or so much ``later``. ``bounds`` are
-    (later, earlier, limit): the instant of one part is at most so long after that of another.
+    between the instants of parts, by their numbers.
     ``absences`` are where nothing may end, one for each pattern that must be absent;
     ``collections`` where everything is collected that ends there.
     """
 
     at: tuple[int, ...]
-    bounds: tuple[tuple[int, int, int], ...] = ()
+    bounds: tuple[Constraint, ...] = ()
     absences: tuple[Stretch, ...] = ()
     collections: tuple[Stretch, ...] = ()
     later: int = 0
@@ -108,25 +113,32 @@ class Operator:
         return [*ordered, *given[self.roles[-1]]]
 
 
-def _in_order(apart: int) -> Callable[[int, int], Shape]:
-    """Each so much later than the one before it, at least: at the last."""
+def _in_order(bound: Callable[[int, int], Constraint]) -> Callable[[int, int], Shape]:
+    """Each as the bound says relative to the one before it: at the last."""
     return lambda parts, _: Shape(
-        (parts - 1,), tuple((a, b, -apart) for a, b in pairwise(range(parts)))
+        (parts - 1,), tuple(bound(a, b) for a, b in pairwise(range(parts)))
     )
 
 
+def _at_most(later: int, earlier: int, limit: int = 0) -> Constraint:
+    return Constraint(later, earlier, limit)
+
+
 def _simultaneous(parts: int, _: int) -> Shape:
-    both = [pair for a, b in pairwise(range(parts)) for pair in ((a, b, 0), (b, a, 0))]
-    return Shape((0,), tuple(both))
+    pairs = [pair for a, b in pairwise(range(parts)) for pair in ((a, b), (b, a))]
+    return Shape((0,), tuple(_at_most(*pair) for pair in pairs))
 
 
 def _tick(_: int, period: int) -> Shape:
-    return Shape((0,), absences=(Stretch(0, 0, 0, period - 1),), later=period)
+    return Shape((0,), absences=(Stretch(0, 0, 0, period, before=True),), later=period)
 
 
 PERIODIC = "periodic"
 """SNOOP's P. The shape is that of a tick after an event; each further tick follows from the one
 before."""
+
+MOST_TICKS = 100_000
+"""How many ticks one event may have."""
 
 TICK = "#tick"
 """One period after an event, or after another tick, if nothing came that ends it."""
@@ -143,55 +155,61 @@ OPERATORS: Mapping[str, Operator] = {
     # The semantic windows; t1 and t2 are the instants of their arguments.
     # t1 < t2 <= t1 + d, at t2
     "follows": Operator(
-        ("part", "part"), lambda _, d: Shape((1,), ((0, 1, -1), (1, 0, d))), duration=2
+        ("part", "part"), lambda _, d: Shape((1,), (less(0, 1), _at_most(1, 0, d))), duration=2
     ),
     # t1 - d <= t2 < t1, at t1
     "precedes": Operator(
-        ("part", "part"), lambda _, d: Shape((0,), ((1, 0, -1), (0, 1, d))), duration=2
+        ("part", "part"), lambda _, d: Shape((0,), (less(1, 0), _at_most(0, 1, d))), duration=2
     ),
     # no t2 with t1 < t2 <= t1 + d, at t1 + d
     "notfollows": Operator(
         ("part", "absent"),
-        lambda _, d: Shape((0,), absences=(Stretch(0, 1, 0, d),), later=d),
+        lambda _, d: Shape((0,), absences=(Stretch(0, 0, 0, d, after=True),), later=d),
         duration=2,
     ),
     # no t2 with t1 - d <= t2 < t1, at t1
     "notprecedes": Operator(
         ("part", "absent"),
-        lambda _, d: Shape((0,), absences=(Stretch(0, -d, 0, -1),)),
+        lambda _, d: Shape((0,), absences=(Stretch(0, -d, 0, 0, before=True),)),
         duration=2,
     ),
     # |t1 - t2| <= d, at the later one
     "both": Operator(
-        ("part", "part"), lambda _, d: Shape((0, 1), ((0, 1, d), (1, 0, d))), duration=2
+        ("part", "part"),
+        lambda _, d: Shape((0, 1), (_at_most(0, 1, d), _at_most(1, 0, d))),
+        duration=2,
     ),
     # SNOOP's sequence, A, A*, P, P* and negation.
-    "then": Operator(("part", "part"), _in_order(0), last="more"),
+    "then": Operator(("part", "part"), _in_order(_at_most), last="more"),
     "aperiodic": Operator(
         ("part", "part", "absent"),
-        lambda *_: Shape((1,), ((0, 1, 0),), (Stretch(0, 0, 1, -1),)),
+        lambda *_: Shape((1,), (_at_most(0, 1),), (Stretch(0, 0, 1, 0, before=True),)),
     ),
     "aperiodic*": Operator(
         ("part", "collected", "part"),
-        lambda *_: Shape((1,), ((0, 1, 0),), collections=(Stretch(0, 0, 1, 0),)),
+        lambda *_: Shape((1,), (_at_most(0, 1),), collections=(Stretch(0, 0, 1, 0),)),
     ),
     PERIODIC: _PERIODIC,
     TICK: _PERIODIC,
-    "periodic*": Operator(("part", "part"), lambda _, d: Shape((1,), ((0, 1, -d),)), duration=1),
+    "periodic*": Operator(
+        ("part", "part"), lambda _, d: Shape((1,), (_at_most(0, 1, -d),)), duration=1
+    ),
     "without": Operator(
         ("part", "absent", "part", "absent"),
-        lambda *_: Shape((1,), ((0, 1, 0),), (Stretch(0, 0, 1, 0), Stretch(0, 0, 1, -1))),
+        lambda *_: Shape(
+            (1,), (_at_most(0, 1),), (Stretch(0, 0, 1, 0), Stretch(0, 0, 1, 0, before=True))
+        ),
         last="same",
     ),
     # COMPOSE's prior, relative, relative+, conjunction, sequence and negation.
-    "prior": Operator(("part", "part"), _in_order(1), last="more"),
-    RELATIVE: Operator(("part", "part"), _in_order(1), last="more", history=True),
+    "prior": Operator(("part", "part"), _in_order(less), last="more"),
+    RELATIVE: Operator(("part", "part"), _in_order(less), last="more", history=True),
     # A row of one is a row, and a longer one ends where its last part does.
     ROW: Operator(("part",), lambda *_: Shape((0,))),
     "simultaneous": Operator(("part", "part"), _simultaneous, last="more"),
     "immediately": Operator(
         ("part", "part", "absent"),
-        lambda *_: Shape((1,), ((0, 1, -1),), (Stretch(0, 1, 1, -1),)),
+        lambda *_: Shape((1,), (less(0, 1),), (Stretch(0, 0, 1, 0, after=True, before=True),)),
         last="among",
     ),
     "other_than": Operator(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from thence.logic.alternatives import TooManyAlternatives, alternatives
+from thence.logic.auxiliary import Auxiliary
 from thence.logic.body import Body
-from thence.logic.bounds import Bounds, close, first_conflict
+from thence.logic.bounds import Bounds, Constraint, close, first_conflict
 from thence.logic.conjunct import (
     Column,
     Conjunct,
     Extreme,
     WindowUse,
     close_with_extremes,
-    is_inner,
 )
 from thence.logic.expr import Aggregate, Call, Expr
 from thence.logic.ops import Label, Pattern, Repeat, Rule
@@ -31,12 +31,11 @@ from thence.model.types import Type
 
 @dataclass(slots=True)
 class Normaliser:
-    """Normalises one rule; ``auxiliary`` collects the rules that its windows need."""
+    """Normalises rules; ``auxiliary`` gives events to the patterns in their windows."""
 
     source: Source
     schemas: Mapping[str, EventSchema]
-    fresh: Callable[[], str]
-    auxiliary: list[Rule] = field(default_factory=list)
+    auxiliary: Auxiliary
     warnings: list[Diagnostic] = field(default_factory=list)
 
     def rule(self, rule: Rule) -> list[Conjunct]:
@@ -56,11 +55,9 @@ class Normaliser:
         impossible: list[ImpossibleError] = []
         for body in bodies:
             for variant in variants(rule, body, types):
-                inner = len(self.auxiliary)
                 try:
                     found.append(self.conjunct(variant.rule, variant.body, _repeats(body)))
                 except ImpossibleError as problem:
-                    del self.auxiliary[inner:]
                     impossible.append(problem)
         if not found:
             raise impossible[0]
@@ -78,21 +75,15 @@ class Normaliser:
         found = (diagnose(self.source, span, message, hint),)
         return ImpossibleError(found) if never else CheckError(found)
 
-    def is_table(self, name: str) -> bool:
-        """Whether a name is that of a static table."""
-        return name in self.schemas and self.schemas[name].table
-
-    def has_column(self, event: str, name: str) -> bool:
-        """Whether an event has a column of a name."""
-        return event in self.schemas and name in self.schemas[event].names
-
     def conjunct(self, rule: Rule, pattern: Pattern, repeats: bool) -> Conjunct:
         """The conjunct of one alternative of a rule, in which something may be repeated."""
-        body = Body(rule, self.refuse, self.is_table, self.has_column)
+        body = Body(rule, self.refuse, self.schemas)
         for part in positive_parts(pattern):
             if isinstance(part, Label):
                 body.definitions.setdefault(part.name, part)
         starts, ends = body.visit(pattern)
+        if rule.limit is not None:
+            body.constraints += [Constraint(e, s, rule.limit) for e in ends for s in starts]
         positive = tuple(range(len(body.atoms)))
         predicates = body.resolve_conditions()
         start, end = body.ends((starts, ends), rule.span)
@@ -106,7 +97,7 @@ class Normaliser:
         for record in body.repeated:
             if not is_over(body, record, bounds, end):
                 raise too_late(body, record)
-        windows = Windows(body, bounds, self.schemas, self.auxiliary.append, self.fresh)
+        windows = Windows(body, bounds, self.schemas, self.auxiliary)
         uses = [use for window in body.windows for use in windows.uses(window)]
         uses += [use for record in body.repeated for use in windows.repetitions(record)]
         body.folded = windows.collected
@@ -136,6 +127,7 @@ class Normaliser:
             identical=_identical(
                 body, (*left, *(p for use in uses for p in use.predicates)), self.schemas
             ),
+            hidden=rule.hidden,
         )
 
     def closed(self, body: Body) -> Bounds:
@@ -146,8 +138,8 @@ class Normaliser:
             if conflict is not None and conflict.span == NOWHERE:
                 # An inner pattern that its window has no room for: it never occurs, no more.
                 return bounds
-            event = body.rule.event
-            whole = "this inner pattern" if is_inner(event) else f"the rule for '{event}'"
+            rule = body.rule
+            whole = "this inner pattern" if rule.hidden else f"the rule for '{rule.event}'"
             raise self.refuse(
                 conflict.span if conflict else body.rule.span,
                 f"this can never hold together with the rest of {whole}",

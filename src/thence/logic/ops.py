@@ -16,7 +16,7 @@ from typing import Literal
 
 from thence.logic.expr import Aggregate, Expr, Folded
 from thence.logic.policy import UNRESTRICTED, Policy
-from thence.model.schema import EventSchema
+from thence.model.schema import EventSchema, Role
 from thence.model.source import NOWHERE, Source, Span
 
 
@@ -50,6 +50,8 @@ class Label(Pattern):
     name: str
     pattern: Pattern
     span: Span = _span()
+    hidden: bool = field(default=False, compare=False, repr=False)
+    """Whether no user wrote it; only rewrites say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,6 @@ class Within(Pattern):
     pattern: Pattern
     limit: int
     span: Span = _span()
-    interval: bool = False
-    """Whether it limits the interval of ``p`` and no more; only rewrites say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,11 +312,14 @@ class Since(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class HeadTerm:
-    """One column of a rule's head: its name and what it holds."""
+    """One column of a rule's head: its name, what it holds, and whether the name was given to it,
+    as by ``as``."""
 
     name: str
     value: Expr | Aggregate
     span: Span = _span()
+    role: Role = "value"
+    named: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +332,10 @@ class Rule:
     span: Span = _span()
     head_span: Span = _span()
     policy: Policy = UNRESTRICTED
+    hidden: bool = False
+    """Whether its event stands for a pattern inside another rule."""
+    limit: int | None = None
+    """How long its events last at most, where longer ones are of no use; only rewrites say so."""
 
 
 @dataclass(frozen=True, slots=True)

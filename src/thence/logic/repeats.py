@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from thence.logic.body import Body
-from thence.logic.bounds import Bounds, Constraint
+from thence.logic.bounds import Bounds, Constraint, less
 from thence.logic.conjunct import Column, Extreme, NodeTime, Repetition, Shifted, WindowUse
 from thence.logic.expr import PREVIOUS, Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.pieces import Repeated
@@ -113,8 +113,8 @@ def _searched(
 def _placed(body: Body, record: Repeated, start: int, end: int) -> list[Constraint]:
     """Where repetitions may lie: between their neighbours, and from the first to the last."""
     span = record.pattern.span
-    found = [Constraint(node, start, -1, span) for node in record.left]
-    found += [Constraint(end, node, -1, span) for node in record.right]
+    found = [less(node, start, 0, span) for node in record.left]
+    found += [less(end, node, 0, span) for node in record.right]
     if record.first is not None:
         found.append(Constraint(body.atoms[record.first].start, start, 0, span))
     if record.last is not None:

@@ -172,7 +172,7 @@ def _moved(node: Any, shared: frozenset[str]) -> Any:
         return node
     fuller = {
         id(owners[place]): replace(
-            owners[place], pattern=Where(owners[place].pattern, _joined(conditions))
+            owners[place], pattern=Where(owners[place].pattern, _joined(conditions), node.span)
         )
         for place, conditions in moved.items()
     }

@@ -140,7 +140,7 @@ def _binds(body: Body, repeat: Repeat) -> bool:
 
 
 def _element(body: Body, repeat: Repeat) -> Element:
-    """The event that is repeated; larger patterns have become events by now (``inner.py``)."""
+    """The event that is repeated; larger patterns have become events by now (``plan/lowering``)."""
     element = element_of(repeat)
     assert element is not None
     if body.is_table(element.atom.event):

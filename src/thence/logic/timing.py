@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from thence.logic.bounds import Constraint
+from thence.logic.bounds import Constraint, less
 from thence.logic.conjunct import EPOCH, NodeTime
 from thence.logic.expr import Call, Const, Expr
 from thence.model.source import Span
 
-# Each relation as bounds on (s1, e1, s2, e2): a triple (x, y, c) says x - y <= c.
-_ALLEN: dict[str, tuple[tuple[str, str, int], ...]] = {
-    "before": (("e1", "s2", -1),),
-    "meets": (("e1", "s2", 0), ("s2", "e1", 0)),
-    "overlaps": (("s1", "s2", -1), ("s2", "e1", -1), ("e1", "e2", -1)),
-    "starts": (("s1", "s2", 0), ("s2", "s1", 0), ("e1", "e2", -1)),
-    "during": (("s2", "s1", -1), ("e1", "e2", -1)),
-    "finishes": (("s2", "s1", -1), ("e1", "e2", 0), ("e2", "e1", 0)),
-    "equals": (("s1", "s2", 0), ("s2", "s1", 0), ("e1", "e2", 0), ("e2", "e1", 0)),
-    "intersects": (("s1", "e2", 0), ("s2", "e1", 0)),
-    "par": (("s1", "e1", -1), ("s1", "e2", -1), ("s2", "e1", -1), ("s2", "e2", -1)),
+# Each relation as bounds on (s1, e1, s2, e2).
+_ALLEN: dict[str, tuple[str, ...]] = {
+    "before": ("e1 < s2",),
+    "meets": ("e1 = s2",),
+    "overlaps": ("s1 < s2", "s2 < e1", "e1 < e2"),
+    "starts": ("s1 = s2", "e1 < e2"),
+    "during": ("s2 < s1", "e1 < e2"),
+    "finishes": ("s2 < s1", "e1 = e2"),
+    "equals": ("s1 = s2", "e1 = e2"),
+    "intersects": ("s1 <= e2", "s2 <= e1"),
+    "par": ("s1 < e1", "s1 < e2", "s2 < e1", "s2 < e2"),
 }
 _INVERSE = {
     "after": "before", "met_by": "meets", "overlapped_by": "overlaps", "started_by": "starts",
@@ -37,7 +37,14 @@ def relation(
     if name in _INVERSE:
         name, first, second = _INVERSE[name], second, first
     nodes = {"s1": first[0], "e1": first[1], "s2": second[0], "e2": second[1]}
-    return [Constraint(nodes[x], nodes[y], c, span) for x, y, c in _ALLEN[name]]
+    found = []
+    for x, sign, y in map(str.split, _ALLEN[name]):
+        if sign == "<":
+            found.append(less(nodes[x], nodes[y], 0, span))
+        else:
+            ways = [(x, y), (y, x)] if sign == "=" else [(x, y)]
+            found += [Constraint(nodes[a], nodes[b], 0, span) for a, b in ways]
+    return found
 
 
 def as_constraints(condition: Expr) -> list[Constraint] | None:
@@ -67,11 +74,11 @@ def as_constraints(condition: Expr) -> list[Constraint] | None:
         case "<=":
             return [Constraint(x, y, -constant, span)]
         case "<":
-            return [Constraint(x, y, -constant - 1, span)]
+            return [less(x, y, -constant, span)]
         case ">=":
             return [Constraint(y, x, constant, span)]
         case ">":
-            return [Constraint(y, x, constant - 1, span)]
+            return [less(y, x, constant, span)]
     return [Constraint(x, y, -constant, span), Constraint(y, x, constant, span)]
 
 

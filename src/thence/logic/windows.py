@@ -1,18 +1,19 @@
 """What must be absent from a window of the match, or is collected in it.
 
-A single atom is searched for directly. Anything more becomes a rule of its own, with a name that
-no user can write, and the atom that stands for it: the engine sees only joins.
+A single atom is searched for directly. Anything more becomes an auxiliary event (``auxiliary.py``),
+and the atom that stands for it: the engine sees only joins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from thence.logic.alternatives import alternatives
+from thence.logic.auxiliary import OWN, Auxiliary
 from thence.logic.body import Body
-from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
-from thence.logic.conjunct import Column, NodeTime, WindowUse, close_with_extremes
+from thence.logic.bounds import UNBOUNDED, Bounds, Constraint, less
+from thence.logic.conjunct import INNER, Column, NodeTime, WindowUse, close_with_extremes
 from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var, conjuncts, leaves
 from thence.logic.history import CONTEXT, context_of, hides_its_past
 from thence.logic.ops import (
@@ -39,7 +40,7 @@ from thence.logic.scope import (
     repeated_variables,
 )
 from thence.model.errors import CheckError
-from thence.model.schema import EventSchema
+from thence.model.schema import EventSchema, Role
 from thence.model.source import NOWHERE, Span
 from thence.model.types import STRING, Type
 
@@ -52,14 +53,12 @@ class Windows:
         body: Body,
         bounds: Bounds,
         schemas: Mapping[str, EventSchema],
-        add_rule: Callable[[Rule], None],
-        fresh: Callable[[], str],
+        maker: Auxiliary,
     ) -> None:
         self.body = body
         self.bounds = bounds
         self.schemas = schemas
-        self.add_rule = add_rule
-        self.fresh = fresh
+        self.maker = maker
         self.settled = len(body.constraints)
         """How many of the body's constraints the bounds hold already."""
         self.collected: dict[str, Expr] = {}
@@ -83,20 +82,23 @@ class Windows:
             rewrapped = [_rewrap(part, conditions) for part in parts]
             return [use for part in rewrapped for use in self.uses(replace(window, pattern=part))]
         atom, limit, label = _simple_atom(parts[0]) if len(parts) == 1 else (None, None, None)
-        held = atom is not None and self.body.has_column(atom.event, CONTEXT)
         if atom is None:
             held = window.context is not None and hides_its_past(pattern)
-            atom = self.auxiliary(pattern, parts, conditions, window)
+            atom, carried = self.auxiliary(pattern, parts, conditions, window)
             limit, label = None, None
+        else:
+            held = self.body.has_column(atom.event, CONTEXT)
+            carried = self.schemas[atom.event].with_role("carried")
         index = len(self.body.atoms)
-        use = replace(self.body.use(atom.event, label, index, atom.span), silent=window.silent)
-        self.body.atoms.append(use)
+        use = self.body.use(atom.event, label, index, atom.span)
+        hidden = use.hidden or atom.event in self.maker
+        self.body.atoms.append(replace(use, silent=window.silent, hidden=hidden))
         constraints = [Constraint(use.start, use.end, 0), *window.place(use.start, use.end)]
         if limit is not None:
             constraints.append(Constraint(use.end, use.start, limit))
         local, links, predicates = self.window_arguments(index, atom, label)
         if window.context is not None:
-            constraints += [Constraint(end, use.start, -1) for end in window.context.ends]
+            constraints += [less(end, use.start) for end in window.context.ends]
         if held and window.context is not None:
             links.append((CONTEXT, NodeTime(self.begins(window.context))))
         elif held:
@@ -129,6 +131,7 @@ class Windows:
                 closed,
                 optional=window.optional,
                 last=window.last,
+                carried=carried,
             )
         ]
 
@@ -233,10 +236,11 @@ class Windows:
         parts: Sequence[Pattern],
         conditions: Sequence[Expr],
         window: Window,
-    ) -> Atom:
-        """Rules for the alternatives of a compound pattern, and the atom that stands for them.
+    ) -> tuple[Atom, tuple[str, ...]]:
+        """The atom that stands for the alternatives of a compound pattern, and those of its columns
+        that only come along.
 
-        Only what lies inside the window matters, so its length bounds the rule.
+        Only what lies inside the window matters, so its length bounds the rules.
         """
         limit = UNBOUNDED if window.width is None else self.bounds[window.width] - 2
         if window.context is not None and window.until is not None:
@@ -255,24 +259,24 @@ class Windows:
         self.refuse_hidden_variables(pattern)
         self.refuse_repeated_with_others(pattern)
         outer = {*self.body.columns, *self.body.values}
-        name = self.fresh()
         handed = [
             exported(part, conditions, self.body.rule, outer, everything=window.mode == "collect")
             for part in parts
         ]
         columns = dict.fromkeys(column for terms in handed for column, _ in terms)
         uneven = any(len(terms) < len(columns) for terms in handed)
-        for part, terms in zip(parts, handed, strict=True):
-            body = part
-            if limit < UNBOUNDED:
-                body = Within(part, max(limit, 0), interval=True)
-            heads = self.heads(pattern, columns, dict(terms), uneven)
-            if isinstance(part, Since):
-                heads = (*heads, HeadTerm(CONTEXT, TimeOf(CONTEXT, "end")))
-            rule = self.body.rule
-            self.add_rule(Rule(name, heads, body, rule.span, rule.head_span))
         values = {column: value for terms in handed for column, value in terms}
-        return Atom(name, tuple((column, _outside(value)) for column, value in values.items()))
+        carried = tuple(c for c, value in values.items() if isinstance(value, Attr | TimeOf))
+        shorter = None if limit >= UNBOUNDED else max(limit, 0)
+        rules = []
+        for part, terms in zip(parts, handed, strict=True):
+            heads = self.heads(pattern, columns, carried, dict(terms), uneven)
+            if isinstance(part, Since):
+                heads = (*heads, HeadTerm(CONTEXT, TimeOf(CONTEXT, "end"), role="technical"))
+            rule = self.body.rule
+            rules.append(Rule(OWN, heads, part, rule.span, rule.head_span, limit=shorter))
+        args = tuple((column, _outside(value)) for column, value in values.items())
+        return Atom(self.maker.event(rules), args), carried
 
     def begins(self, context: Context) -> int:
         """The node that a history begins after."""
@@ -288,22 +292,29 @@ class Windows:
             for leaf in leaves(expr)
             if isinstance(leaf, Var)
         }
-        since = context_of(context.first, inside, self.body.definitions, self.fresh, self.add_rule)
+        since = context_of(context.first, inside, self.body.definitions, self.maker)
         most = None if limit >= UNBOUNDED else max(limit, 0)
         return Since(pattern, since, most), [Since(part, since, most) for part in parts]
 
     def heads(
-        self, pattern: Pattern, columns: Iterable[str], terms: Mapping[str, Expr], uneven: bool
+        self,
+        pattern: Pattern,
+        columns: Iterable[str],
+        carried: Collection[str],
+        terms: Mapping[str, Expr],
+        uneven: bool,
     ) -> tuple[HeadTerm, ...]:
         """Head terms for all columns. One that an alternative does not bind is null there; where
         alternatives bind unlike columns, a further one says which, so that their occurrences stay
         apart."""
-        heads = [
-            HeadTerm(column, terms.get(column) or Const(None, self.type_of(pattern, column)))
-            for column in columns
-        ]
+        heads = []
+        for column in columns:
+            value = terms.get(column) or Const(None, self.type_of(pattern, column))
+            role: Role = "carried" if column in carried else "value"
+            heads.append(HeadTerm(column, value, role=role))
         if uneven:
-            heads.append(HeadTerm("#bound", Const(",".join(terms), STRING)))
+            bound = Const(",".join(terms), STRING)
+            heads.append(HeadTerm(f"{INNER}bound", bound, role="technical"))
         return tuple(heads)
 
     def type_of(self, pattern: Pattern, variable: str) -> Type:

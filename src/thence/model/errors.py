@@ -20,6 +20,8 @@ Severity = Literal["error", "warning", "info"]
 class Diagnostic:
     """One remark about a program: how grave, what, where, and what to write instead.
 
+    ``file`` is what the text is called: a path, or ``<program>``.
+
     >>> print(Diagnostic("error", "unknown event 'ordr'", 1, 8, hint="did you mean 'order'?"))
     error: unknown event 'ordr' (line 1, column 8)
       hint: did you mean 'order'?
@@ -31,6 +33,7 @@ class Diagnostic:
     column: int
     hint: str | None = None
     excerpt: str | None = None
+    file: str = "<program>"
 
     def __str__(self) -> str:
         text = f"{self.severity}: {self.message} (line {self.line}, column {self.column})"
@@ -47,7 +50,8 @@ def diagnose(
     """Make a diagnostic about ``span`` of ``source``, with the line and a caret under it."""
     line, column = source.position(span.start)
     hint = None if hint is None else shortened(hint)
-    return Diagnostic(severity, shortened(message), line, column, hint, source.excerpt(span))
+    shown, file = source.excerpt(span), source.file(span.start)
+    return Diagnostic(severity, shortened(message), line, column, hint, shown, file)
 
 
 class ThenceError(Exception):

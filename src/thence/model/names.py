@@ -109,6 +109,17 @@ def did_you_mean(
     return otherwise if close is None else f"did you mean '{close}'?"
 
 
+def no_attribute(event: str, attribute: str, known: Iterable[str]) -> tuple[str, str]:
+    """What to say where an attribute is read that an event does not have, and a hint.
+
+    >>> no_attribute("order", "pruduct", ["id", "product"])
+    ("'order' has no attribute 'pruduct'", "did you mean 'product'?")
+    """
+    listed = tuple(known)
+    hint = did_you_mean(attribute, listed) or f"it has {', '.join(listed)}"
+    return f"'{event}' has no attribute '{attribute}'", hint
+
+
 def question(name: object, known: Iterable[str]) -> str:
     """The same as a sentence to go on with, or nothing.
 

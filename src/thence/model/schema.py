@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from thence.model.time import format_duration
 from thence.model.types import Type
@@ -12,12 +13,18 @@ RESERVED_ATTRIBUTES = frozenset(
 )
 
 
+Role = Literal["value", "carried", "technical"]
+"""What an attribute is to an event: a value that is a part of it; something that comes along, and
+is not what tells it from others; or a technical one, which does, and which nobody wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """A named, typed attribute of an event."""
 
     name: str
     type: Type
+    role: Role = "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,8 @@ class EventSchema:
     """How long such an event lasts at most, in microseconds, where the program says so."""
     table: bool = False
     """Whether it is a static table, whose rows are facts: true at all times."""
+    hidden: bool = False
+    """Whether it stands for a pattern inside a rule, so that no user knows it."""
 
     def __str__(self) -> str:
         attributes = ", ".join(f"{a.name} {a.type}" for a in self.attributes)
@@ -44,6 +53,10 @@ class EventSchema:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.attributes)
+
+    def with_role(self, role: Role) -> tuple[str, ...]:
+        """The names of the attributes with a role."""
+        return tuple(a.name for a in self.attributes if a.role == role)
 
     def type_of(self, attribute: str) -> Type | None:
         """The type of an attribute, or None where there is no such attribute."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,18 @@ class Source:
     def _line_starts(self) -> list[int]:
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
+    def file(self, offset: int) -> str:
+        """What the text at an offset is called."""
+        return self.name
+
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both counted from 1."""
         index = bisect_right(self._line_starts, offset) - 1
         return index + 1, offset - self._line_starts[index] + 1
+
+    def offset(self, line: int, column: int) -> int:
+        """Where a line and column are, both counted from 1."""
+        return self._line_starts[line - 1] + column - 1
 
     def line(self, number: int) -> str:
         """The text of one line, without its end."""
@@ -70,3 +80,50 @@ class Source:
         gutter = f"  {number} | "
         blank = " " * (len(gutter) - 2) + "| "
         return f"{gutter}{shown}\n{blank}{pad}{'^' * width}"
+
+
+@dataclass(frozen=True)
+class Sources(Source):
+    """Files one after another, so that an offset tells in which of them a place is, and where.
+
+    >>> files = Sources.of([Source("x = 1\\n", "a.py"), Source("\\ny = 2\\n", "b.py")])
+    >>> files.file(7), files.position(7)
+    ('b.py', (2, 1))
+    >>> print(files.excerpt(Span(7, 8)))
+      File "b.py", line 2
+      2 | y = 2
+        | ^
+    """
+
+    parts: tuple[Source, ...] = ()
+
+    @classmethod
+    def of(cls, parts: Iterable[Source]) -> Sources:
+        """These files; of none, one that is empty."""
+        given = tuple(parts) or (Source(""),)
+        return cls("".join(part.text for part in given), given[0].name, given)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [0, *accumulate(len(part.text) for part in self.parts[:-1])]
+
+    def _part(self, offset: int) -> tuple[Source, int]:
+        """The file that an offset is in, and where that begins."""
+        index = bisect_right(self._starts, offset) - 1
+        return self.parts[index], self._starts[index]
+
+    def file(self, offset: int) -> str:
+        return self._part(offset)[0].name
+
+    def position(self, offset: int) -> tuple[int, int]:
+        part, start = self._part(offset)
+        return part.position(offset - start)
+
+    def excerpt(self, span: Span) -> str:
+        """The file and the line, as a traceback shows them, and the text if there is some."""
+        part, start = self._part(span.start)
+        number, _ = part.position(span.start - start)
+        shown = f'  File "{part.name}", line {number}'
+        if not part.line(number).strip():
+            return shown
+        return f"{shown}\n{part.excerpt(Span(span.start - start, span.end - start))}"

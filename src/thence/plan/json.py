@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import WindowUse, is_inner, name_of_node, partition_key, retentions
+from thence.logic.conjunct import WindowUse, name_of_node, partition_key, retentions
 from thence.logic.policy import UNRESTRICTED, policy_text
 from thence.model.schema import EventSchema
 from thence.plan.cost import Estimate
@@ -50,7 +50,7 @@ def _event(plan: Plan, schema: EventSchema) -> dict[str, Any]:
     retention = plan.needs.retention.get(schema.name)
     return {
         "event": schema.name,
-        "inner": is_inner(schema.name),
+        "inner": schema.hidden,
         "attributes": [{"name": a.name, "type": str(a.type)} for a in schema.attributes],
         "columns": sorted(plan.columns.get(schema.name, ())),
         "kept": None if retention is None or schema.table else _kept(retention.micros),

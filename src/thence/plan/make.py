@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
+from thence.logic.auxiliary import Auxiliary, merged
 from thence.logic.check import Checked, check_program
 from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
@@ -49,8 +50,12 @@ def make(
     """
     off = frozenset(off)
     _check_names(off)
-    lowered = with_causes(with_own_rules(checked.program))
-    plan = staged(checked if lowered is checked.program else check_program(lowered))
+    program = checked.program if provenance else merged(checked.program)
+    auxiliary = Auxiliary(program, placed=provenance)
+    lowered = with_causes(with_own_rules(program, auxiliary), auxiliary)
+    if lowered is not checked.program:
+        checked = check_program(lowered)
+    plan = staged(checked, auxiliary)
     plan = _serving(replace(plan, off=off, statistics=statistics), outputs)
     for rewrite in () if provenance else REWRITES:
         if rewrite.__name__ not in off:

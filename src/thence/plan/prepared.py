@@ -93,7 +93,7 @@ class Prepared:
 
     def reduced(self, constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:
         """Constraints between base nodes, without those that hold by how nodes are defined."""
-        kept: dict[tuple[int, int], int] = {}
+        kept: dict[tuple[int, int], Constraint] = {}
         for constraint in constraints:
             if self._by_definition(constraint):
                 continue
@@ -102,8 +102,10 @@ class Prepared:
             limit = constraint.limit - a + b
             if limit >= 0 and (later == earlier or self._start_and_end(later, earlier)):
                 continue
-            kept[later, earlier] = min(limit, kept.get((later, earlier), limit))
-        return tuple(Constraint(x, y, c) for (x, y), c in kept.items())
+            known = kept.get((later, earlier))
+            if known is None or limit < known.limit:
+                kept[later, earlier] = Constraint(later, earlier, limit, strict=constraint.strict)
+        return tuple(kept.values())
 
     def _by_definition(self, constraint: Constraint) -> bool:
         later, earlier = constraint.later, constraint.earlier

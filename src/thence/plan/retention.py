@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import INNER, Retention, is_inner, longest, retentions
+from thence.logic.conjunct import AtomUse, Retention, longest, quoted_use, retentions
 from thence.model.errors import Diagnostic, StateError, diagnose
 from thence.model.source import Source
 from thence.plan.pushdown import needed_rows
@@ -50,7 +49,7 @@ def needs(plan: Plan, assume_instants: bool) -> Needs:
             if not kept.bounded:
                 name = rule.uses[atom].label or kept.event
                 key = (rule.conjunct.event, name, kept.partner)
-                remarks[key] = _remark(plan.checked.program.source, rule, name, kept)
+                remarks[key] = _remark(plan.checked.program.source, rule, rule.uses[atom], kept)
     instants = silent & needed.keys() if assume_instants else frozenset()
     return Needs(lengths, needed, frozenset(instants), tuple(remarks.values()))
 
@@ -91,20 +90,12 @@ def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[s
     return lengths
 
 
-def _remark(source: Source, rule: Prepared, name: str, kept: Retention) -> Diagnostic:
-    head = rule.conjunct.event
-    rule_name = f"'{head}'" if not is_inner(head) else "an inner pattern"
+def _remark(source: Source, rule: Prepared, use: AtomUse, kept: Retention) -> Diagnostic:
+    conjunct, event = rule.conjunct, quoted_use(replace(use, label=None))
+    head = "an inner pattern" if conjunct.hidden else f"'{conjunct.event}'"
     text = (
-        f"in the rule for {rule_name}, nothing bounds how long after {_shown(name)} "
-        f"{_shown(kept.partner)} may come, so {_shown(kept.event)} events would have to be kept "
-        "forever"
+        f"in the rule for {head}, nothing bounds how long after {quoted_use(use)} {kept.partner} "
+        f"may come, so {event} events would have to be kept forever"
     )
     hint = "add 'within <duration>' around the pair, or accept it with allow_unbounded"
     return diagnose(source, rule.conjunct.span, text, hint, "warning")
-
-
-def _shown(name: str) -> str:
-    """A name in words: an event, a label, or a time that is reckoned from several."""
-    if is_inner(name) and "." not in name:
-        return "the inner pattern"
-    return "'" + re.sub(rf"{INNER}[^.,()]*", "the inner pattern", name) + "'"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import count
+from collections.abc import Iterator, Mapping
 
+from thence.logic.auxiliary import Auxiliary
 from thence.logic.check import Checked, invents_values
-from thence.logic.conjunct import INNER, Column, Conjunct, NodeTime
+from thence.logic.conjunct import Column, Conjunct, NodeTime
 from thence.logic.expr import Aggregate, Expr
 from thence.logic.functions import type_of
 from thence.logic.normalise import Normaliser
-from thence.logic.ops import Rule
+from thence.logic.ops import Atom, Rule, walk
 from thence.model.errors import CheckError, Diagnostic, diagnose
 from thence.model.schema import Attribute, EventSchema
 from thence.model.types import TIMESTAMP, Type
@@ -18,68 +18,100 @@ from thence.plan.prepared import Prepared
 from thence.plan.tree import Plan, Stage
 
 
-def staged(checked: Checked) -> Plan:
-    """The plan of a checked program as its text says it, before any rewrite."""
-    schemas = dict(checked.schemas)
-    warnings: list[Diagnostic] = []
-    stages = tuple(_stages(checked, schemas, warnings))
-    return Plan(checked, stages, schemas, tuple(warnings))
+def staged(checked: Checked, auxiliary: Auxiliary) -> Plan:
+    """The plan of a checked program as its text says it, before any rewrite.
+
+    ``auxiliary`` are the auxiliary events that it has by now; windows may need more.
+    """
+    staging = _Staging(checked, auxiliary)
+    stages = staging.stages()
+    warnings = tuple(staging.normaliser.warnings)
+    return Plan(checked, stages, staging.schemas, warnings)
 
 
-def _stages(
-    checked: Checked, schemas: dict[str, EventSchema], warnings: list[Diagnostic]
-) -> list[Stage]:
-    """Stages in order; what windows need in the way of inner rules comes just before its user.
-    Remarks on rules are added to ``warnings``."""
-    numbers = count(1)
-    problems: list[Diagnostic] = []
-    stages: list[Stage] = []
-    rules: dict[str, list[Rule]] = {}
-    for rule in checked.program.rules:
-        rules.setdefault(rule.event, []).append(rule)
-    for events in checked.strata:
-        recursive = any(event in checked.recursive for event in events)
-        inner: list[Stage] = []
-        prepared: list[tuple[Prepared, ...]] = []
-        for event in events:
-            for rule in rules[event]:
-                normaliser = Normaliser(
-                    checked.program.source, schemas, lambda: f"{INNER}{next(numbers)}"
-                )
-                try:
-                    conjuncts = normaliser.rule(rule)
-                    inner += _inner_stages(normaliser, schemas)
-                    warnings += normaliser.warnings
-                except CheckError as error:
-                    problems += error.diagnostics
-                    continue
-                prepared.append(tuple(Prepared(conjunct) for conjunct in conjuncts))
-                if recursive and invents_values(rule):
-                    problems += _endless(checked, rule, conjuncts, events)
-        stages += [*inner, Stage(events, tuple(prepared), recursive)]
-    if problems:
-        raise CheckError(tuple(problems))
-    return stages
+class _Staging:
+    """A program on its way to joins.
+
+    All rules are normalised before anything is put in order: only then is it known how wide the
+    limits of the auxiliary ones have to be. One whose limit has grown is normalised once more.
+    """
+
+    def __init__(self, checked: Checked, auxiliary: Auxiliary) -> None:
+        self.checked, self.auxiliary = checked, auxiliary
+        self.schemas = dict(checked.schemas)
+        self.normaliser = Normaliser(checked.program.source, self.schemas, auxiliary)
+        self.own: dict[str, list[Rule]] = {}
+        for rule in checked.program.rules:
+            self.own.setdefault(rule.event, []).append(rule)
+        self.known: dict[str, tuple[Rule, ...]] = {}
+        """The rules of auxiliary events that the joins are of."""
+        self.joins: dict[str, list[list[Conjunct]]] = {}
+        """The joins of each event: the alternatives of its rules."""
+        self.strata = {event: events for events in checked.strata for event in events}
+        self.done = {schema.name for schema in checked.program.declared}
+        """The events that come from outside or have a stage."""
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Stages in order; that of an auxiliary event comes just before its first user."""
+        problems: list[Diagnostic] = []
+        for events in self.checked.strata:
+            for event in events:
+                if event in self.auxiliary:
+                    self.known[event] = self.auxiliary.rules_of(event)
+                self.joins[event] = []
+                for rule in self.known.get(event, self.own[event]):
+                    before = len(self.auxiliary)
+                    try:
+                        conjuncts = self.joined(rule)
+                    except CheckError as error:
+                        problems += error.diagnostics
+                        self.auxiliary.forget(before)
+                        continue
+                    self.joins[event].append(conjuncts)
+                    if event in self.checked.recursive and invents_values(rule):
+                        problems += _endless(self.checked, rule, conjuncts, events)
+        if problems:
+            raise CheckError(tuple(problems))
+        return tuple(stage for events in self.checked.strata for stage in self.placed(events))
+
+    def joined(self, rule: Rule) -> list[Conjunct]:
+        """The joins of a rule; those of the auxiliary events that it uses are there then, too."""
+        conjuncts = self.normaliser.rule(rule)
+        for event in (use.event for conjunct in conjuncts for use in conjunct.atoms):
+            self.settle(event)
+        return conjuncts
+
+    def settle(self, event: str) -> None:
+        """Normalise an auxiliary event if it is new, or wider than it was."""
+        if event not in self.auxiliary or self.known.get(event) is self.auxiliary.rules_of(event):
+            return
+        rules = self.known[event] = self.auxiliary.rules_of(event)
+        for part in (part for rule in rules for part in walk(rule.body)):
+            if isinstance(part, Atom) and part.event not in self.schemas:
+                self.settle(part.event)
+        self.joins[event] = [self.joined(rule) for rule in rules]
+        if event not in self.schemas:
+            self.schemas[event] = _schema(rules[0], self.joins[event][0][0], self.schemas)
+
+    def placed(self, events: tuple[str, ...]) -> Iterator[Stage]:
+        """The stage of some events, after those of what they use, as far as there is none yet."""
+        if self.done.issuperset(events):
+            return
+        self.done.update(events)
+        rules = [conjuncts for event in events for conjuncts in self.joins[event]]
+        for use in (use for conjuncts in rules for each in conjuncts for use in each.atoms):
+            yield from self.placed(self.strata.get(use.event, (use.event,)))
+        if events[0] not in self.strata:  # its rules are the alternatives of one pattern
+            rules = [[each for conjuncts in rules for each in conjuncts]]
+        yield Stage(
+            events,
+            tuple(tuple(map(Prepared, conjuncts)) for conjuncts in rules),
+            events[0] in self.checked.recursive,
+        )
 
 
-def _inner_stages(normaliser: Normaliser, schemas: dict[str, EventSchema]) -> list[Stage]:
-    """Stages for the rules that a normaliser made up, innermost first."""
-    stages: list[Stage] = []
-    pending: dict[str, list[Rule]] = {}
-    for rule in normaliser.auxiliary:
-        pending.setdefault(rule.event, []).append(rule)
-    normaliser.auxiliary.clear()
-    for event, rules in pending.items():
-        alternatives = [conjunct for rule in rules for conjunct in normaliser.rule(rule)]
-        inner = _inner_stages(normaliser, schemas)
-        schemas[event] = _schema(alternatives[0], schemas)
-        prepared = tuple(Prepared(conjunct) for conjunct in alternatives)
-        stages += [*inner, Stage((event,), (prepared,), False)]
-    return stages
-
-
-def _schema(conjunct: Conjunct, schemas: Mapping[str, EventSchema]) -> EventSchema:
-    """The schema of what a conjunct derives, from the types of the columns it reads."""
+def _schema(rule: Rule, conjunct: Conjunct, schemas: Mapping[str, EventSchema]) -> EventSchema:
+    """The schema of what an auxiliary rule derives, from the types of the columns it reads."""
 
     def leaf(expr: Expr) -> Type:
         if isinstance(expr, NodeTime):
@@ -89,14 +121,12 @@ def _schema(conjunct: Conjunct, schemas: Mapping[str, EventSchema]) -> EventSche
         assert found is not None
         return found
 
-    return EventSchema(
-        conjunct.event,
-        tuple(
-            Attribute(name, type_of(term, leaf))
-            for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
-            if not isinstance(term, Aggregate)
-        ),
-    )
+    found = [
+        Attribute(term.name, type_of(value, leaf), term.role)
+        for term, value in zip(rule.terms, conjunct.terms, strict=True)
+        if not isinstance(value, Aggregate)
+    ]
+    return EventSchema(rule.event, tuple(found), hidden=True)
 
 
 def _endless(

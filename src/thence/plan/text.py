@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from thence.logic.bounds import UNBOUNDED, Constraint
 from thence.logic.conjunct import (
@@ -10,7 +10,6 @@ from thence.logic.conjunct import (
     Conjunct,
     NodeTime,
     WindowUse,
-    is_inner,
     name_of_node,
     partition_key,
     retentions,
@@ -79,8 +78,8 @@ def _retention(micros: int) -> str:
         return "kept forever"
     if micros <= 0:
         return "not kept"
-    # A strict bound is one microsecond short of a round figure, which says nothing to a reader.
-    return f"kept for {format_duration(micros + 1 if (micros + 1) % 1000 == 0 else micros)}"
+    # Up to a millisecond more says more to a reader than single microseconds.
+    return f"kept for {format_duration(micros if micros < 1000 else -(-micros // 1000) * 1000)}"
 
 
 def _stage(
@@ -90,16 +89,17 @@ def _stage(
     rules: Mapping[str, Sequence[str]],
     notes: Mapping[Prepared, Sequence[str]],
 ) -> Iterator[str]:
-    names = ", ".join(_event(name) for name in stage.events)
+    names = ", ".join(_event(plan, name) for name in stage.events)
     yield f"stage {number}: {names}{' (recursive, to a fixpoint)' if stage.recursive else ''}"
     for name in stage.events:
         schema = plan.schemas[name]
         attributes = ", ".join(f"{a.name} {a.type}" for a in schema.attributes)
-        yield f"  {_event(name)}({attributes}){_kept(plan, name)}"
+        yield f"  {_event(plan, name)}({attributes}){_kept(plan, name)}"
         yield from (f"    {shortened(text)}" for text in rules.get(name, ()))
     for rule in stage.rules:
         for alternative in rule:
-            yield from _rule(alternative, _uses(plan, alternative.conjunct))
+            uses = _uses(plan, alternative.conjunct)
+            yield from _rule(alternative, uses, lambda name: _event(plan, name))
             yield from (f"    {line}" for line in notes.get(alternative, ()))
 
 
@@ -107,18 +107,19 @@ def _remark(text: str) -> str:
     return f"   -- {text}" if text else ""
 
 
-def _event(name: str) -> str:
-    return f"inner pattern {name}" if is_inner(name) else name
+def _event(plan: Plan, name: str) -> str:
+    return f"inner pattern {name}" if plan.schemas[name].hidden else name
 
 
 def join_text(rule: Prepared) -> str:
     """One join as text."""
-    return "\n".join(line.removeprefix("  ") for line in _rule(rule, [""] * len(rule.uses)))
+    lines = _rule(rule, [""] * len(rule.uses), str)
+    return "\n".join(line.removeprefix("  ") for line in lines)
 
 
-def _rule(rule: Prepared, uses: Sequence[str]) -> Iterator[str]:
+def _rule(rule: Prepared, uses: Sequence[str], named: Callable[[str], str]) -> Iterator[str]:
     conjunct = rule.conjunct
-    yield f"  join for {_event(conjunct.event)}"
+    yield f"  join for {named(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]
         label = f"{use.label}: " if use.label else ""
@@ -130,7 +131,7 @@ def _rule(rule: Prepared, uses: Sequence[str]) -> Iterator[str]:
     for predicate in conjunct.predicates:
         yield f"    where: {expression(conjunct, predicate)}"
     for window in conjunct.windows:
-        yield from _window(rule, window, uses[window.atom])
+        yield from _window(rule, window, uses[window.atom], named)
     if conjunct.policy != UNRESTRICTED:
         yield f"    using: {policy_text(conjunct.policy)}"
     start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
@@ -144,13 +145,15 @@ def _rule(rule: Prepared, uses: Sequence[str]) -> Iterator[str]:
     yield f"    partition key: {key or 'none'}"
 
 
-def _window(rule: Prepared, window: WindowUse, kept: str) -> Iterator[str]:
+def _window(
+    rule: Prepared, window: WindowUse, kept: str, named: Callable[[str], str]
+) -> Iterator[str]:
     conjunct = rule.conjunct
     use = conjunct.atoms[window.atom]
     if window.mode == "previous":
         return
     word = window.mode if window.last is None else f"{window.mode} the last {window.last}"
-    yield f"    {word}: {_event(use.event)}{_remark(kept)}"
+    yield f"    {word}: {named(use.event)}{_remark(kept)}"
     for name, expr in window.links:
         yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
     for c in rule.reduced(window.constraints):
@@ -173,19 +176,10 @@ def bound(conjunct: Conjunct, constraint: Constraint) -> str:
     if earlier == 0:
         return f"{name_of_node(conjunct, later)} <= {format_timestamp(limit)}"
     x, y = name_of_node(conjunct, later), name_of_node(conjunct, earlier)
-    if limit == -1:
-        return f"{x} < {y}"
-    if limit == 0:
-        return f"{x} <= {y}"
-    if (limit + 1) % 1000 == 0:
-        # A strict bound by a round number of milliseconds.
-        shift = limit + 1
-        if shift < 0:
-            return f"{x} + {format_duration(-shift)} < {y}"
-        return f"{x} < {y} + {format_duration(shift)}"
-    if limit < 0:
-        return f"{x} + {format_duration(-limit)} <= {y}"
-    return f"{x} <= {y} + {format_duration(limit)}"
+    sign, shift = ("<", limit + 1) if constraint.strict else ("<=", limit)
+    if shift < 0:
+        return f"{x} + {format_duration(-shift)} {sign} {y}"
+    return f"{x} {sign} {y}" + (f" + {format_duration(shift)}" if shift else "")
 
 
 def atom_name(conjunct: Conjunct, atom: int) -> str:

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from thence.logic.check import Checked
-from thence.logic.conjunct import is_inner
 from thence.model.errors import Diagnostic
 from thence.model.schema import EventSchema
 from thence.plan.prepared import Prepared
@@ -177,7 +176,7 @@ class Plan:
     def public(self) -> tuple[str, ...]:
         """The derived events that a user has named."""
         rules = self.checked.program.rules
-        return tuple(dict.fromkeys(rule.event for rule in rules if not is_inner(rule.event)))
+        return tuple(dict.fromkeys(rule.event for rule in rules if not rule.hidden))
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:

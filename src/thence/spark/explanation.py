@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import is_inner
 from thence.model.time import format_duration
 from thence.plan.partition.parts import Piece, cut
 from thence.program import Program
@@ -36,7 +35,8 @@ def _piece(number: int, piece: Piece) -> Iterator[str]:
         yield f"stage {number}, spread by the whole row: each of these once"
         yield from (f"  {event}" for event in piece.part.outputs)
         return
-    derived = ", ".join(event for event in piece.part.derived if not is_inner(event))
+    schemas = piece.part.schemas
+    derived = ", ".join(event for event in piece.part.derived if not schemas[event].hidden)
     spread = "in one place" if piece.how == "one place" else f"spread by {piece.how}"
     yield f"stage {number}, {spread}: {derived}"
     for event in piece.part.inputs:

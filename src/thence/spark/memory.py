@@ -12,11 +12,10 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from thence.engine.arrays.rows import select
+from thence.engine.arrays.rows import LINEAGE, select
 from thence.engine.state.saved import Shape, check_state, shape_of
 from thence.engine.state.state import State, damaged, decode, encode, read_header
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import is_inner
 from thence.model.errors import StateError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
@@ -104,6 +103,7 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
         "spread": hop.how,
         "lineage": chain.lineage,
         "events": events,
+        "hidden": sorted(name for name, each in hop.part.schemas.items() if each.hidden),
         "uses": {name: rules.get(event, "") for name, event in hop.part.consuming.items()},
     }
 
@@ -137,16 +137,23 @@ def misfits(holds: Mapping[str, Any], needs: Mapping[str, Any]) -> list[str]:
         found.append(f"it was written with lineage={holds['lineage']}")
     if needs["events"] and holds["spread"] != needs["spread"]:
         found.append(f"it is spread by {holds['spread']}, not by {needs['spread']}")
+    hidden = needs.get("hidden", ())
     for rule, need in needs.get("uses", {}).items():
         if holds.get("uses", {}).get(rule) != need:
             event = unquote(rule.partition("/")[0])
-            found.append(f"it does not say which events the changed rule for '{event}' has used up")
+            whose = (
+                "a pattern inside a changed rule"
+                if event in hidden
+                else (f"the changed rule for '{event}'")
+            )
+            found.append(f"it does not say which events {whose} has used up")
     for event, need in needs["events"].items():
         held = holds["events"].get(event)
+        name = "inner" if event in hidden else f"'{event}'"
         if held is None:
-            found.append(f"it holds no {_named(event)} events, which rules now look back at")
+            found.append(f"it holds no {name} events, which rules now look back at")
         else:
-            found += _event_misfits(_named(event), held, need)
+            found += _event_misfits(name, held, need)
     return found
 
 
@@ -172,10 +179,6 @@ def _event_misfits(event: str, held: Mapping[str, Any], need: Mapping[str, Any])
     return found
 
 
-def _named(event: str) -> str:
-    return "inner" if is_inner(event) else f"'{event}'"
-
-
 def _converted(state: State, hop: Hop, needs: Mapping[str, Any]) -> State:
     """State of an earlier program with what a new one needs of it."""
     events = {
@@ -195,5 +198,5 @@ def _converted(state: State, hop: Hop, needs: Mapping[str, Any]) -> State:
 
 def _same(events: Events, schema: EventSchema) -> bool:
     """Whether events have the attributes of a schema."""
-    have = {name: c.type for name, c in events.columns.items() if not name.startswith("#")}
+    have = {name: c.type for name, c in events.columns.items() if name != LINEAGE}
     return have == {a.name: a.type.arrow for a in schema.attributes}

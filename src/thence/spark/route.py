@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.arrays.rows import is_points, select, take
+from thence.engine.arrays.rows import LINEAGE, is_points, select, take
 from thence.model.events import Events
 from thence.plan.partition.slices import Shards
 from thence.spark.blocks import Block, decode, encode
@@ -86,7 +86,7 @@ def _identity(hop: Hop, event: str, events: Events) -> tuple[list[Any], list[str
 def narrowed(hop: Hop, event: str, events: Events) -> Events:
     """Events with the columns that a hop reads, and their lineage if they carry one."""
     names = hop.reads[event]
-    extra = [name for name in events.columns if name.startswith("#")]
+    extra = [name for name in events.columns if name == LINEAGE]
     return select(events, [*names, *extra])
 
 

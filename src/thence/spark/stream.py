@@ -111,7 +111,8 @@ def _fingerprints(plan: Plan) -> Mapping[str, str]:
     """For each derived event, a name for all the rules that it rests on."""
     texts: dict[str, list[str]] = {}
     for rule in plan.checked.program.rules:
-        texts.setdefault(rule.event, []).append(format_rule(rule))
+        if not rule.hidden:
+            texts.setdefault(rule.event, []).append(format_rule(rule))
     found: dict[str, str] = {}
     for stage in plan.stages:
         below = sorted(

@@ -18,6 +18,9 @@ from thence.model.schema import EventSchema
 LINEAGE = "#lineage"
 """The column for the base events behind each row, where somebody asked for them."""
 
+ROW = "#.row"
+"""The column for the numbers of events, where it is asked which ones are in a match."""
+
 
 def empty(schema: EventSchema) -> Events:
     """No events of a type."""
@@ -86,10 +89,10 @@ def select(events: Events, names: Iterable[str]) -> Events:
 
 
 def without_lineage(events: Events) -> Events:
-    """The same events without their lineage column."""
-    if LINEAGE not in events.columns:
+    """The same events without what stands beside them: their lineage, and their numbers."""
+    if LINEAGE not in events.columns and ROW not in events.columns:
         return events
-    return select(events, (name for name in events.columns if name != LINEAGE))
+    return select(events, (name for name in events.columns if name not in (LINEAGE, ROW)))
 
 
 def row_ids(events: Events, columns: Mapping[str, Any] | None = None) -> Index:

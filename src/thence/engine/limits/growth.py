@@ -11,18 +11,18 @@ One step has one :class:`Budget`, found by context, so that whatever grows can a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from thence.engine.limits.memory import available, cores, resident
-from thence.logic.conjunct import is_inner
 from thence.model.errors import InputError, LimitError
 from thence.model.sizes import format_size, size
 from thence.model.source import NOWHERE
 from thence.plan.prepared import Prepared
+from thence.plan.tree import Part
 
 UNLIMITED = "unlimited"
 """How a caller says that memory is no concern of Thence."""
@@ -213,22 +213,18 @@ def named(prepared: Prepared, atoms: Sequence[int]) -> str:
     """Atoms as a message names them: by their labels, or by their events."""
     uses = [prepared.uses[atom] for atom in atoms]
     names = [
-        f"'{use.label}'" if use.label else "a pattern" if is_inner(use.event) else f"'{use.event}'"
+        f"'{use.label}'" if use.label else "a pattern" if use.hidden else f"'{use.event}'"
         for use in uses
     ]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def owner(event: str, users: Mapping[str, Sequence[str]]) -> str:
+def owner(event: str, part: Part) -> str:
     """The rule that somebody wrote for whose sake an event is derived: its own, or the first one
-    that uses it, by way of other inner patterns perhaps.
-
-    >>> owner("#2", {"#2": ["#1"], "#1": ["r"]})
-    'r'
-    """
-    seen = [event]
+    that uses it, by way of other inner patterns perhaps."""
+    seen, users = [event], part.users
     for name in seen:
-        if not is_inner(name):
+        if not part.schemas[name].hidden:
             return name
         seen += [user for user in users.get(name, ()) if user not in seen]
     return event

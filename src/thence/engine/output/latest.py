@@ -9,7 +9,7 @@ from thence.engine.arrays.rows import select, take, unique_by, without_lineage
 from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
 from thence.engine.window.windows import WindowSearch
-from thence.logic.conjunct import WindowUse, is_inner
+from thence.logic.conjunct import WindowUse
 from thence.model.events import Events
 
 
@@ -51,10 +51,7 @@ def among_last(match: Match, window: WindowUse, rows: Index, members: Index, mos
 
 
 def identified(match: Match, atom: int) -> Events:
-    """A relation with the columns that tell its events apart. An occurrence of an inner pattern is
-    its variables and its interval; what is read through a label comes along, but is no part of it.
-    """
+    """What a window may hold, with the columns that tell its events apart."""
     rel = without_lineage(match.rels[atom])
-    if not is_inner(match.prepared.uses[atom].event):
-        return rel
-    return select(rel, [name for name in rel.columns if "." not in name])
+    window = next(each for each in match.prepared.conjunct.windows if each.atom == atom)
+    return select(rel, [name for name in rel.columns if name not in window.carried])

@@ -14,7 +14,7 @@ from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect
 from thence.engine.output.lineage import match_lineage
 from thence.engine.values.evaluate import evaluate
 from thence.engine.values.functions.values import converted
-from thence.logic.conjunct import Column, EndPoint, NodeTime, is_inner
+from thence.logic.conjunct import Column, EndPoint, NodeTime
 from thence.logic.expr import Aggregate, Call
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
@@ -32,7 +32,7 @@ def interval(match: Match) -> tuple[Index, Index]:
     end = start if _one_point(match) else match.time(conjunct.end)
     if len(start) and (start.min() < EARLIEST or end.max() > LATEST):
         outside = start.min() if start.min() < EARLIEST else end.max()
-        what = "an inner pattern" if is_inner(conjunct.event) else f"a '{conjunct.event}' event"
+        what = "an inner pattern" if conjunct.hidden else f"a '{conjunct.event}' event"
         raise EvaluationError(
             f"{what} would reach {format_timestamp(int(outside))}, which is outside the years 1 to "
             "9999"
@@ -109,7 +109,7 @@ def _width(match: Match, lineage: bool) -> int:
 
 def _deriving(match: Match) -> Growth:
     conjunct = match.prepared.conjunct
-    what = "its inner pattern" if is_inner(conjunct.event) else f"'{conjunct.event}'"
+    what = "its inner pattern" if conjunct.hidden else f"'{conjunct.event}'"
     return Growth(f"writing {what}", JOIN_ADVICE, "results")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.arrays.rows import concat, distinct, row_ids, take, without_lineage
+from thence.engine.arrays.rows import ROW, concat, distinct, row_ids, take, without_lineage
 from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match
 from thence.engine.join.pinned import HEAD, head_atom, pinned
@@ -34,10 +34,6 @@ from thence.model.source import Span
 from thence.model.time import EARLIEST, LATEST
 from thence.plan.prepared import Prepared
 from thence.plan.tree import Part
-
-ROW = "#.row"
-"""A column with each event's number. The point keeps it out of what tells occurrences of an inner
-pattern apart."""
 
 Key = tuple[str, int]
 """An event of a history: its type, and its number among those of the type."""
@@ -424,8 +420,7 @@ def _gaps_of(match: Match, window: WindowUse) -> list[Gap]:
     lows: list[tuple[Index, bool]] = []
     highs: list[tuple[Index, bool]] = []
     for c in prepared.reduced(window.constraints):
-        # A strict bound is one microsecond short of a round figure.
-        strict = (c.limit + 1) % 1000 == 0
+        strict = c.strict
         own = (c.later in (use.start, use.end), c.earlier in (use.start, use.end))
         if own == (False, True):
             lows.append((match.time(c.later) - c.limit - strict, strict))

@@ -19,7 +19,7 @@ from thence.engine.state.seen import Seen
 from thence.engine.state.state import State, empty_events
 from thence.engine.state.usable import usable
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import Retention, is_inner
+from thence.logic.conjunct import Retention
 from thence.model.events import Events
 from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Part, Stage
@@ -58,7 +58,7 @@ def step(
     earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
     A :class:`LimitError` says that a rule would take more than it may; nothing has changed then.
     """
-    owners = bounded(options.limits, lambda event: owner(event, part.users))
+    owners = bounded(options.limits, lambda event: owner(event, part))
     with owners as budget, metered(options.meter):
         kept, results = _step(part, state, events, horizon, options)
         budget.keep(kept.rows, kept.nbytes)
@@ -175,7 +175,9 @@ def _run_stage(
 
 
 def _recursing(stage: Stage) -> Growth:
-    names = " and ".join(f"'{name}'" for name in stage.events if not is_inner(name))
+    joins = [alternative.conjunct for rule in stage.rules for alternative in rule]
+    hidden = {conjunct.event for conjunct in joins if conjunct.hidden}
+    names = " and ".join(f"'{name}'" for name in stage.events if name not in hidden)
     return Growth(
         f"the recursion of {names or 'an inner pattern'}",
         "let each round need another event, or go on by a longer time",

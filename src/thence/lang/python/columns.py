@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from thence.lang.heads import column_names
 from thence.lang.python.values import (
     Aggregated,
     AttributeOf,
@@ -14,8 +13,8 @@ from thence.lang.python.values import (
     is_name,
     value_of,
 )
+from thence.logic.heads import column_names
 from thence.model.errors import BuildError
-from thence.model.schema import RESERVED_ATTRIBUTES
 
 Term = tuple[str | None, Value | Aggregated]
 """A column's own name, if it was given one, and what it holds."""
@@ -38,10 +37,8 @@ def columns_of(
             )
         terms.append((None, value))
     for alias, value in named.items():
-        if alias in RESERVED_ATTRIBUTES:
-            raise BuildError(
-                f"a column cannot be called '{alias}': that name is reserved; choose another"
-            )
+        if not is_name(alias):
+            raise BuildError(f"the name of a column is one line, unlike {alias!r}")
         given = value if isinstance(value, Aggregated) else value_of(value, f"select({alias}=…)")
         terms.append((alias, given))
     return tuple(terms), column_names([(alias, _preferred(value)) for alias, value in terms])

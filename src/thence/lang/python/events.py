@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from thence.lang import syntax as s
 from thence.lang.parser import parse_syntax
@@ -30,6 +30,8 @@ from thence.model.types import (
     Type,
     list_of,
 )
+
+E = TypeVar("E", bound="Event")
 
 _PYTHON_TYPES: dict[Any, Type] = {
     int: INT, float: FLOAT, bool: BOOL, str: STRING, datetime: TIMESTAMP, timedelta: DURATION,
@@ -126,15 +128,8 @@ def event(
     """
     if not isinstance(name, str):
         raise BuildError(f"an event needs a name: event('tick', id=str), not {name!r}")
-    _check_names(name)
     listed = {**(attributes or {}), **named}
-
-    def fill(namespace: dict[str, Any]) -> None:
-        namespace["__doc__"] = f"The event {name}."
-
-    options = {"name": name, "within": within, "attributes": listed}
-    made: type[Event] = types.new_class(name, (Event,), options, fill)
-    return made
+    return _made(Event, name, "event", {"attributes": listed, "within": within})
 
 
 def table(name: str, attributes: Mapping[str, Any] | None = None, /, **named: Any) -> type[Table]:
@@ -144,16 +139,16 @@ def table(name: str, attributes: Mapping[str, Any] | None = None, /, **named: An
     """
     if not isinstance(name, str):
         raise BuildError(f"a table needs a name: table('catalogue', id=str), not {name!r}")
-    _check_names(name)
     listed = {**(attributes or {}), **named}
     if not listed:
         raise BuildError(f"a table needs columns: table({name!r}, id=str)")
+    return _made(Table, name, "table", {"attributes": listed})
 
-    def fill(namespace: dict[str, Any]) -> None:
-        namespace["__doc__"] = f"The table {name}."
 
-    made: type[Table] = types.new_class(name, (Table,), {"name": name, "attributes": listed}, fill)
-    return made
+def _made(base: type[E], name: str, kind: str, options: dict[str, Any]) -> type[E]:
+    _check_names(name)
+    doc = {"__doc__": f"The {kind} {name}."}
+    return types.new_class(name, (base,), {"name": name, **options}, lambda made: made.update(doc))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +170,7 @@ def derived(name: str, *columns: str) -> Derived:
     """
     if not all(isinstance(each, str) for each in (name, *columns)):
         raise BuildError("derived takes names: derived('path', 'x', 'y')")
+    _check_names(name, *columns)
     return Derived(name, columns)
 
 

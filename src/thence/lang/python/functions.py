@@ -20,7 +20,6 @@ from thence.lang.python.patterns import (
     pattern_of,
 )
 from thence.lang.python.values import micros, moment
-from thence.lang.words import MOST_TICKS
 from thence.model.errors import BuildError
 
 
@@ -59,7 +58,7 @@ class Collection:
         given: object = rows
         if given is not None and (type(given) is not int or given < 1):
             raise BuildError(f"rows is a number from 1 on, not {given!r}")
-        reach = None if duration is None else _some_time(duration, "over", least=0)
+        reach = None if duration is None else micros(duration, "over")
         window = core(pattern_of(until, "over"))
         return Inside("collect", self.pattern, window, reach, rows)
 
@@ -139,18 +138,5 @@ def anyone(*patterns: Pattern) -> Pattern:
 def ticks(pattern: Pattern, every: Any, duration: Any) -> Pattern:
     """Each whole multiple of ``every``, counted from 1970, in the ``duration`` from the end of the
     pattern on."""
-    period, reach = _some_time(every, "ticks"), _some_time(duration, "ticks")
-    if reach // period > MOST_TICKS:
-        raise BuildError(
-            f"these are {reach // period:,} ticks for each event, and there may be "
-            f"{MOST_TICKS:,} at most: make the period longer"
-        )
+    period, reach = micros(every, "ticks"), micros(duration, "ticks")
     return Ticking(pattern_of(pattern, "ticks"), period, reach)
-
-
-def _some_time(duration: Any, place: str, least: int = 1) -> int:
-    found = micros(duration, place)
-    if found < least:
-        requested = "must be more than nothing" if least else "cannot be negative"
-        raise BuildError(f"the duration of {place} {requested}, not {duration!r}")
-    return found

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from thence.lang.python.places import Place, calling_place
 from thence.lang.python.values import is_name
 from thence.model.errors import BuildError
-from thence.model.names import did_you_mean
+from thence.model.names import no_attribute
 from thence.model.schema import EventSchema
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Origin:
     name: str
     columns: tuple[str, ...]
     schema: EventSchema | None = None
+    place: Place = field(default_factory=calling_place)
     definition: Definition | None = None
 
     @property
@@ -50,5 +52,4 @@ class Origin:
     def lacks(self, attribute: str) -> str:
         """What to say about an attribute that the event does not have."""
         known = self.columns if self.is_table else (*self.columns, "start", "end")
-        hint = did_you_mean(attribute, known, f"it has {', '.join(known)}")
-        return f"'{self.name}' has no attribute '{attribute}': {hint}"
+        return ": ".join(no_attribute(self.name, attribute, known))

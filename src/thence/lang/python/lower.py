@@ -7,7 +7,9 @@ a fresh one. Where it is used first, it is what the label stands on; after that,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import chain, count
+from typing import Any
 
 from thence.lang.policies import policy_of
 from thence.lang.precedence import join
@@ -36,6 +38,7 @@ from thence.lang.python.patterns import (
     Whichever,
     core,
 )
+from thence.lang.python.places import Spans
 from thence.lang.python.values import (
     Aggregated,
     AttributeOf,
@@ -47,32 +50,36 @@ from thence.lang.python.values import (
     Variable,
 )
 from thence.lang.python.walk import inner_patterns, tag_of
-from thence.lang.report import Report
 from thence.lang.syntax import MAX_DEPTH, PolicyWord
 from thence.lang.timers import timer
 from thence.lang.words import MOST_PATTERNS
 from thence.logic import expr as e
 from thence.logic import ops
+from thence.logic.check.problems import Problems
 from thence.logic.moments import OPERATORS
 from thence.logic.policy import Policy
 from thence.logic.repetition import as_a_whole, settled
 from thence.model.errors import BuildError
-from thence.model.source import Source
+from thence.model.source import Span
 
 Placed = set[object]
 """The keys of the occurrences that stand in a pattern already."""
 
 
-def lower_rule(definition: Definition, columns: tuple[str, ...]) -> ops.Rule:
-    """The rule that a definition is; ``columns`` are the names of its head's columns."""
-    lowering = _Lowering(definition)
+def lower_rule(
+    definition: Definition, columns: tuple[str, ...], spans: Spans, report: Problems
+) -> ops.Rule:
+    """The rule that a definition is; ``columns`` are the names of its head's columns, and ``spans``
+    tells where in Python each part of it was made."""
+    lowering = _Lowering(definition, spans, report)
     body = lowering.pattern(definition.pattern, set(), ())
     terms = tuple(
-        ops.HeadTerm(name, lowering.term(value))
-        for name, (_, value) in zip(columns, definition.terms, strict=True)
+        ops.HeadTerm(name, lowering.term(value), lowering.span(value), named=alias is not None)
+        for name, (alias, value) in zip(columns, definition.terms, strict=True)
     )
-    rule = ops.Rule(definition.name, terms, body, policy=lowering.policy())
-    return settled(as_a_whole(rule))
+    span = spans.of(definition.place)
+    policy = lowering.policy(definition.words, definition.choices, span)
+    return settled(as_a_whole(ops.Rule(definition.name, terms, body, span, span, policy)))
 
 
 class _Survey:
@@ -191,17 +198,22 @@ class _Survey:
 class _Lowering:
     """One definition on its way to logic."""
 
-    def __init__(self, definition: Definition) -> None:
-        self._definition = definition
+    def __init__(self, definition: Definition, spans: Spans, report: Problems) -> None:
+        self._definition, self._spans, self._report = definition, spans, report
         self._survey = _Survey(definition)
         self._labels = _labels(self._survey)
         self._made = 0
+
+    def span(self, made: Pattern | Value) -> Span:
+        """Where something was made."""
+        return self._spans.of(made._place)
 
     # -- patterns
 
     def pattern(
         self, pattern: Pattern, placed: Placed, shared: tuple[str, ...], depth: int = 1
     ) -> ops.Pattern:
+        """The logic of a pattern, each part with the place where it was made."""
         if depth > MAX_DEPTH:
             raise self._too_deep()
         self._made += 1
@@ -212,34 +224,38 @@ class _Lowering:
                 f"results ({self._definition.place})"
             )
         depth += 1
+        span = self.span(pattern)
         match pattern:
             case Inside():
                 before = self._before(pattern, placed, shared, depth)
                 inside = self._inside(pattern, placed, shared, depth)
-                return ops.And((*before, inside)) if before else inside
+                return ops.And((*before, inside), span) if before else inside
             case Missing(inner):
-                return ops.NoFact(self.pattern(inner, set(placed), shared, depth))
+                return ops.NoFact(self.pattern(inner, set(placed), shared, depth), span)
             case Layer(inner):
                 self._check_layer(pattern)
                 if isinstance(pattern, Shared):
                     return self.pattern(inner, placed, (*shared, *pattern.attributes), depth)
                 lowered = self.pattern(inner, placed, shared, depth)
                 if isinstance(pattern, Filtered):
-                    return ops.Where(lowered, join("and", [*map(self.value, pattern.conditions)]))
+                    conditions = [*map(self.value, pattern.conditions)]
+                    return ops.Where(lowered, join("and", conditions, span), span)
                 assert isinstance(pattern, Limited)
-                return ops.Within(lowered, pattern.limit)
+                return ops.Within(lowered, pattern.limit, span)
         tag = tag_of(pattern)
         assert tag is not None
         if tag.key in placed:
-            return ops.Ref(self._labels[tag.key])
+            return ops.Ref(self._labels[tag.key], span)
         node = self._node(pattern, placed, shared, depth)
+        if not isinstance(pattern, Renamed):
+            node = replace(node, span=span)
         placed.add(tag.key)
         label = self._labels.get(tag.key)
-        return node if label is None else ops.Label(label, node)
+        return node if label is None else ops.Label(label, node, span)
 
-    def _node(
-        self, pattern: Pattern, placed: Placed, shared: tuple[str, ...], depth: int
-    ) -> ops.Pattern:
+    def _node(self, pattern: Pattern, placed: Placed, shared: tuple[str, ...], depth: int) -> Any:
+        """The operator that a pattern is, without its place."""
+
         def lower(inner: Pattern, where: Placed = placed) -> ops.Pattern:
             return self.pattern(inner, where, shared, depth)
 
@@ -279,7 +295,8 @@ class _Lowering:
                 collected = tuple([lower(each, set(placed)) for each in pattern.collected])
                 return ops.Moments(operator, asserted, tuple(unwanted), limit, collected=collected)
             case Judged(inner):
-                return ops.Using(lower(inner), self._policy(pattern.words, pattern.choices))
+                policy = self.policy(pattern.words, pattern.choices, self.span(pattern))
+                return ops.Using(lower(inner), policy)
             case Ticking(inner, period, reach):
                 return ops.Ticks(lower(inner), period, reach)
             case Whichever(parts):
@@ -287,7 +304,7 @@ class _Lowering:
         raise AssertionError(f"no logic is known for {type(pattern).__name__}")
 
     def _atom(self, event: Occurrence, shared: tuple[str, ...]) -> ops.Atom:
-        given: dict[str, Value] = dict(event._args)
+        given: dict[str, e.Expr] = {name: self.value(value) for name, value in event._args}
         origin = event._origin
         for name in () if origin.is_table else shared:
             if name not in origin.columns:
@@ -296,13 +313,13 @@ class _Lowering:
                     f"'{origin.name}' has only {', '.join(origin.columns) or 'no attributes'} "
                     f"({self._definition.place})"
                 )
-            known = given.setdefault(name, Variable(name))
-            if not isinstance(known, Variable) or known.name != name:
+            variable = e.Var(name, self.span(event))
+            if given.setdefault(name, variable) != variable:
                 raise BuildError(
                     f"same('{name}') says what '{name}' of '{origin.name}' is, and so does "
                     f"{origin.name}({name}=…): leave out one of them ({self._definition.place})"
                 )
-        args = tuple((name, self.value(given[name])) for name in origin.columns if name in given)
+        args = tuple((name, given[name]) for name in origin.columns if name in given)
         return ops.Atom(origin.name, args)
 
     def _conjunction(
@@ -349,8 +366,9 @@ class _Lowering:
             self._label(inside.window),
             inside.mode,
             inner,
-            reach=inside.reach,
-            rows=inside.rows,
+            self.span(inside),
+            inside.reach,
+            inside.rows,
         )
 
     def _check_layer(self, layer: Layer) -> None:
@@ -377,51 +395,47 @@ class _Lowering:
 
     # -- the policy
 
-    def policy(self) -> Policy:
-        """The policy that the words and choices of the definition are."""
-        return self._policy(self._definition.words, self._definition.choices)
-
-    def _policy(self, words: tuple[str, ...], choices: Choices) -> Policy:
-        found = [PolicyWord(word.lower(), (), 0, 0) for word in words]
-        found += [PolicyWord(c, (self._label(p),), 0, 0) for c, p in choices]
-        report = Report(Source(""))
-        policy = policy_of(found, report)
-        if report.found:
-            problem = report.found[0]
-            raise BuildError(f"{problem.message}: {problem.hint} ({self._definition.place})")
-        return policy
+    def policy(self, words: tuple[str, ...], choices: Choices, span: Span) -> Policy:
+        """The policy that words and choices are; what is wrong with them goes into the report."""
+        at = span.start, span.end
+        found = [PolicyWord(word.lower(), (), *at) for word in words]
+        found += [PolicyWord(c, (self._label(p),), *at) for c, p in choices]
+        return policy_of(found, self._report)
 
     # -- values
 
-    def term(self, value: Value | Aggregated) -> e.Expr | e.Aggregate:
+    def term(self, value: Value) -> e.Expr | e.Aggregate:
+        """What a column holds."""
         if isinstance(value, Aggregated):
             arg = None if value.arg is None else self.value(value.arg)
-            return e.Aggregate(value.function, arg, value.distinct)
+            return e.Aggregate(value.function, arg, value.distinct, self.span(value))
         return self.value(value)
 
     def value(self, value: Value, depth: int = 1) -> e.Expr:
+        """The expression that a value is, each part with the place where it was made."""
         if depth > MAX_DEPTH:
             raise self._too_deep()
+        span = self.span(value)
         match value:
             case Literal_(const):
-                return const
+                return replace(const, span=span)
             case Variable(name):
-                return e.Var(name)
+                return e.Var(name, span)
             case AttributeOf(owner, name):
-                return e.Attr(self._label(owner), name)
+                return e.Attr(self._label(owner), name, span)
             case Caused(effect, cause):
-                return e.CausedBy(self._label(effect), self._label(cause))
+                return e.CausedBy(self._label(effect), self._label(cause), span)
             case EndPoint(owner, which):
-                return e.TimeOf(self._label(owner), which)
+                return e.TimeOf(self._label(owner), which, span)
             case Aggregated():
                 aggregate = self.term(value)
                 assert isinstance(aggregate, e.Aggregate)
-                return e.Folded(aggregate)
+                return e.Folded(aggregate, span)
             case Computed("and" | "or" as function, args):
                 parts = [self.value(arg, depth + 1) for arg in _row(function, args)]
-                return join("and" if function == "and" else "or", parts)
+                return join("and" if function == "and" else "or", parts, span)
             case Computed(function, args):
-                return e.Call(function, tuple([self.value(arg, depth + 1) for arg in args]))
+                return e.Call(function, tuple([self.value(arg, depth + 1) for arg in args]), span)
         raise AssertionError(f"no logic is known for {type(value).__name__}")
 
     def _too_deep(self) -> BuildError:

@@ -40,7 +40,13 @@ class Pattern(Relations, Timers):
     before ``|``; parentheses say the rest.
     """
 
-    __slots__ = ()
+    __slots__ = ("_place",)
+    _place: Place
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        made = object.__new__(cls)
+        object.__setattr__(made, "_place", calling_place())
+        return made
 
     # -- operators
 
@@ -422,7 +428,7 @@ class Occurrence(Pattern):
 
     @classmethod
     def _made(cls, origin: Origin, tag: Tag, attributes: Mapping[str, object]) -> Self:
-        made = object.__new__(cls)
+        made = cls.__new__(cls)
         made._fill(origin, tag, attributes)
         return made
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from thence.lang.heads import check_event_name, check_schema
 from thence.lang.python.events import Event
 from thence.lang.python.identity import Origin
 from thence.lang.python.lower import lower_rule
@@ -15,25 +15,21 @@ from thence.lang.python.patterns import (
     Pattern,
     Timed,
 )
-from thence.lang.python.places import Place
+from thence.lang.python.places import Spans
 from thence.lang.python.walk import inner_patterns
+from thence.logic.check.problems import Problems
 from thence.logic.ops import LogicProgram
 from thence.model.errors import BuildError
 from thence.model.schema import EventSchema
+from thence.model.source import Source, Span
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A program, and where in Python each of its rules was made."""
-
-    program: LogicProgram
-    places: tuple[Place, ...]
-
-
-def lower_program(items: Sequence[object]) -> Lowered:
-    """The program that definitions make, with whatever they are made of.
+def lower_program(items: Sequence[object]) -> LogicProgram:
+    """The program that definitions make, with whatever they are made of. Its source is the files of
+    Python in which they were made.
 
     Definitions that others use, and events, need not be listed; listed, they come in that order.
+    Raises CheckError with what is wrong with names and policies, BuildError with anything else.
     """
     listed = [item for item in items if isinstance(item, Definition)]
     for item in items:
@@ -43,22 +39,27 @@ def lower_program(items: Sequence[object]) -> Lowered:
     schemas: dict[str, EventSchema] = {}
     declared = [item._declared for item in items if isinstance(item, type)]  # type: ignore[attr-defined]
     used = [origin for each in definitions for origin in _origins(each.pattern)]
+    spans, problems = Spans(), Problems(Source(""))
     for origin in (*declared, *used):
         if origin is not None and origin.schema is not None:
-            _declare(origin.schema, schemas)
+            _declare(origin.schema, schemas, spans.of(origin.place), problems)
     first: dict[str, Definition] = {}
     for each in definitions:
-        first.setdefault(each.name, each)
+        if first.setdefault(each.name, each) is each:
+            check_event_name(each.name, spans.of(each.place), problems)
     for origin in used:
         if origin.schema is None and origin.name not in first:
             raise BuildError(
                 f"nothing defines '{origin.name}': give its definition to thence.build(…), too"
             )
-    rules = tuple(lower_rule(each, _columns(each, first[each.name])) for each in definitions)
+    rules = tuple(
+        lower_rule(each, _columns(each, first[each.name]), spans, problems) for each in definitions
+    )
+    source = problems.source = spans.source
+    problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    program = LogicProgram(streams, rules, tables=tables)
-    return Lowered(program, tuple(each.place for each in definitions))
+    return LogicProgram(streams, rules, source, tables)
 
 
 def _is_event(item: object) -> bool:
@@ -112,7 +113,11 @@ def _origins(root: Pattern) -> Iterator[Origin]:
         stack.extend(reversed(inside))
 
 
-def _declare(schema: EventSchema, schemas: dict[str, EventSchema]) -> None:
+def _declare(
+    schema: EventSchema, schemas: dict[str, EventSchema], span: Span, problems: Problems
+) -> None:
+    if schema.name not in schemas:
+        check_schema(schema, span, [span] * len(schema.names), problems)
     known = schemas.setdefault(schema.name, schema)
     if known != schema:
         raise BuildError(

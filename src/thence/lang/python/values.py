@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
 
+from thence.lang.python.places import Place, calling_place
 from thence.lang.python.relations import Relations
 from thence.lang.values_text import format_expr
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
@@ -44,7 +45,13 @@ match, when the program runs; use & for `and`, | for `or` and ~ for `not`, with 
 each comparison, and (1 < x) & (x < 5) for 1 < x < 5
     """
 
-    __slots__ = ()
+    __slots__ = ("_place",)
+    _place: Place
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        made = object.__new__(cls)
+        object.__setattr__(made, "_place", calling_place())
+        return made
 
     # -- comparisons
 
@@ -305,10 +312,12 @@ def literal(given: Any, place: str) -> Value:
         return Literal_(Const(number, FLOAT))
     if isinstance(given, str):
         if not is_line(given):
-            raise BuildError(f"a text in a program stands on one line, and {given!r} has several")
+            raise BuildError(
+                f"a text in a program stands on one line and has whole characters, unlike {given!r}"
+            )
         return Literal_(Const(given, STRING))
     if isinstance(given, timedelta):
-        return Literal_(Const(given // _MICROSECOND, DURATION))
+        return Literal_(Const(micros(given, place), DURATION))
     if isinstance(given, date):
         return Literal_(Const(instant(given, place), TIMESTAMP))
     raise BuildError(_no_value(given, place))
@@ -338,15 +347,14 @@ def _not_null(other: object) -> object:
 
 
 def is_line(text: str) -> bool:
-    """Whether a text can stand in a program, where nothing goes on over the end of a line."""
-    return "\n" not in text and "\r" not in text
+    """Whether a text can stand in a program: no line ends in it, and nothing is half of a surrogate
+    pair."""
+    return not any(c in "\n\r" or "\ud800" <= c <= "\udfff" for c in text)
 
 
 def is_name(text: str) -> bool:
     """Whether a text can be the name of something: a line of text, with something on it."""
-    if not text or not is_line(text) or "\0" in text:
-        return False
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    return bool(text) and is_line(text) and "\0" not in text
 
 
 def _decimal(given: Decimal) -> Value:
@@ -364,7 +372,9 @@ def _decimal(given: Decimal) -> Value:
 def micros(given: object, place: str) -> int:
     """A duration as microseconds: text with a unit, or a timedelta."""
     if isinstance(given, timedelta):
-        return given // _MICROSECOND
+        if not -(2**63) < (found := given // _MICROSECOND) < 2**63:
+            raise BuildError(f"{place}: the duration {given!r} is too long")
+        return found
     if isinstance(given, str):
         try:
             return parse_duration(given)

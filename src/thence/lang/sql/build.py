@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
 from lark import Token, Transformer
 
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
-from thence.lang.sql import moments
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import (
     duration_of,
@@ -20,9 +19,9 @@ from thence.lang.tokens import (
     token_span,
     unquoted,
 )
-from thence.lang.words import MOST_TICKS
+from thence.lang.words import CALLS
+from thence.logic.moments import MOST_TICKS
 from thence.model.source import Span
-from thence.model.types import NULL
 
 Parts: TypeAlias = list[Any]
 _ROWS = frozenset({"seq", "and", "or"})
@@ -88,58 +87,30 @@ class BuildSql(Transformer[Token, Any]):
         return q.Named(_name(name), query, start_of(name), end_of(close), query.depth + 1)
 
     def select(self, parts: Parts) -> q.Select:
-        tokens = [part for part in parts if isinstance(part, Token)]
-        joins = [part for part in parts if isinstance(part, _Joined)]
-        sources = tuple(
-            part.source if isinstance(part, _Joined) else part
-            for part in parts
-            if isinstance(part, q.SourceItem | _Joined)
-        )
         items = tuple(part for part in parts if isinstance(part, (s.Term, q.AllColumns)))
-        columns: list[s.Name] = []
-        conditions: list[s.Node] = [each.condition for each in joins if each.condition is not None]
-        limits: list[q.Limit] = []
-        happening: q.Happening | None = None
-        policy: tuple[s.PolicyWord, ...] = ()
-        group: tuple[s.Name | s.Dotted, ...] = ()
-        having: s.Node | None = None
-        end = max(sources[-1].end, *(each.end for each in joins), 0)
+        held = _Clause(0)
         for part in parts:
-            match part:
-                case _Partition():
-                    columns += part.columns
-                case _Where():
-                    columns += part.columns
-                    conditions += part.conditions
-                case q.Limit():
-                    limits.append(part)
-                case _Using():
-                    if policy:
-                        raise SyntaxProblem(
-                            Span(part.words[0].start, part.end),
-                            "USING is said twice",
-                            "say everything in one: USING first exclusive",
-                        )
-                    policy = part.words
-                case _Grouped():
-                    group = part.columns
-                case _Having():
-                    having = part.condition
-                case s.Name() | q.Operation() | q.Negation() | q.Several():
-                    happening = part
-                case q.Limited() | q.Repeated():
-                    happening = part
-                case _:
-                    continue
-            end = max(end, part.end)
-        start = start_of(tokens[0])
-        inside: Parts = [*sources, *conditions]
-        inside += [part for part in (happening, having) if part is not None]
-        depth = _depth(inside, Span(start, end))
+            if isinstance(part, q.SourceItem):
+                held.add(_Clause(part.end, sources=[part]))
+            elif isinstance(part, _Clause):
+                held.add(part)
+        start = start_of(parts[0])
+        event, having = next(iter(held.event), None), next(iter(held.having), None)
+        inside = [*held.sources, *held.conditions, *held.event, *held.having]
         return q.Select(
-            items, sources, tuple(columns), happening, tuple(conditions), tuple(limits),
-            start, end, depth, policy, group, having,
-        )  # fmt: skip
+            items,
+            tuple(held.sources),
+            tuple(held.partition),
+            event,
+            tuple(held.conditions),
+            tuple(held.limits),
+            start,
+            held.end,
+            _depth(inside, Span(start, held.end)),
+            tuple(held.policy),
+            tuple(held.group),
+            having,
+        )
 
     def all_columns(self, parts: Parts) -> q.AllColumns:
         return q.AllColumns(None, start_of(parts[0]), end_of(parts[0]))
@@ -173,7 +144,7 @@ class BuildSql(Transformer[Token, Any]):
             window,
         )
 
-    def joined(self, parts: Parts) -> _Joined:
+    def joined(self, parts: Parts) -> _Clause:
         """``JOIN b ON a.id = b.id``: a further source, and a condition like those of WHERE."""
         word, source, *condition = parts
         crosses = word.lower().startswith("cross")
@@ -183,7 +154,8 @@ class BuildSql(Transformer[Token, Any]):
                 "CROSS JOIN has no condition" if crosses else "this JOIN has no condition",
                 "write JOIN b ON a.id = b.id",
             )
-        return _Joined(source, condition[-1] if condition else None)
+        end = condition[-1].end if condition else source.end
+        return _Clause(end, sources=[source], conditions=_checked(condition[-1:]))
 
     def window(self, parts: Parts) -> q.Window:
         """``[RANGE BY '5 min' SLIDE BY '1 min']``."""
@@ -222,8 +194,8 @@ class BuildSql(Transformer[Token, Any]):
     def window_now(self, parts: Parts) -> tuple[str, int]:
         return "RANGE", 0  # what ends at that very instant
 
-    def grouped(self, parts: Parts) -> _Grouped:
-        return _Grouped(parts)
+    def grouped(self, parts: Parts) -> _Clause:
+        return _Clause(parts[-1].end, group=parts)
 
     def group_column(self, parts: Parts) -> s.Name | s.Dotted:
         if len(parts) == 1:
@@ -233,69 +205,69 @@ class BuildSql(Transformer[Token, Any]):
             unquoted(alias), unquoted(column), end_of(alias), start_of(alias), end_of(column)
         )
 
-    def having(self, parts: Parts) -> _Having:
-        return _Having(parts[0])
+    def having(self, parts: Parts) -> _Clause:
+        return _Clause(parts[-1].end, having=_checked(parts))
 
-    def partition(self, parts: Parts) -> _Partition:
-        return _Partition(parts)
+    def partition(self, parts: Parts) -> _Clause:
+        return _Clause(end_of(parts[-1]), partition=[*map(_name, parts)])
 
-    def query_using(self, parts: Parts) -> _Using:
-        return _Using(parts)
+    def event_clause(self, parts: Parts) -> _Clause:
+        return _Clause(parts[0].end, event=parts)
 
-    def query_within(self, parts: Parts) -> q.Limit:
-        return _limit(parts[0])
+    def query_using(self, parts: Parts) -> _Clause:
+        return _Clause(parts[-1].end, policy=parts)
 
-    def query_where(self, parts: Parts) -> _Where:
+    def query_within(self, parts: Parts) -> _Clause:
+        return _Clause(end_of(parts[0]), limits=[_limit(parts[0])])
+
+    def query_where(self, parts: Parts) -> _Clause:
         found = parts[0]
-        return found if isinstance(found, _Where) else _Where((), (found,))
+        if isinstance(found, _Clause):
+            return found
+        return _Clause(found.end, conditions=_checked(parts))
 
-    def condition(self, parts: Parts) -> _Where:
+    def condition(self, parts: Parts) -> _Clause:
         """``[id] and [loc] and x > 1``."""
-        columns: list[s.Name] = []
-        conditions: list[s.Node] = []
+        found = _Clause(0)
         for part in parts:
-            if isinstance(part, Token):
-                if part.lower() != "and":
-                    raise SyntaxProblem(
-                        token_span(part), "`[…]` can only be joined by AND", "write [id] AND …"
-                    )
-            elif isinstance(part, _Partition):
-                columns += part.columns
-            else:
+            if isinstance(part, _Clause):
+                found.add(part)
+            elif not isinstance(part, Token):
                 _refuse_or(part)
-                conditions.append(part)
-        return _Where(tuple(columns), tuple(conditions))
+                found.add(_Clause(part.end, conditions=_checked([part])))
+            elif part.lower() != "and":
+                raise SyntaxProblem(
+                    token_span(part), "`[…]` can only be joined by AND", "write [id] AND …"
+                )
+        return found
 
-    def equal_columns(self, parts: Parts) -> _Partition:
-        return _Partition(parts[:-1])
+    def equal_columns(self, parts: Parts) -> _Clause:
+        return self.partition(parts[:-1])
 
     def later(self, parts: Parts) -> None:
         raise not_yet(parts[0])
 
     # -- queries in conditions
 
-    def exists(self, parts: Parts) -> s.Chain:
-        asks = replace(self.in_query(parts), text="exists")
-        return s.Chain((asks,), asks.start, asks.end, asks.depth + 1)
+    def exists(self, parts: Parts) -> s.Nested:
+        word, _, query, close = parts
+        return s.Nested(query, start_of(word), end_of(close), query.depth + 1)
 
     def in_query(self, parts: Parts) -> s.Op:
-        """The query is a literal, whose value is of event SQL's own tree."""
-        word, _, query, close = parts
-        start, end = start_of(word), end_of(close)
-        held = s.Literal_(query, NULL, start, end, query.depth)
-        return s.Op("postfix", "in query", start, end, (held,), query.depth + 1)
+        held = self.exists(parts)
+        return s.Op("postfix", "in", held.start, held.end, (held,), held.depth + 1)
 
     def not_in_query(self, parts: Parts) -> s.Op:
-        return replace(self.in_query(parts[1:]), text="not in query", start=start_of(parts[0]))
+        return replace(self.in_query(parts[1:]), text="not in", start=start_of(parts[0]))
 
     # -- events
 
     def event_alias(self, parts: Parts) -> s.Name:
         return _name(parts[0])
 
-    def event_row(self, parts: Parts) -> q.Happening:
+    def event_row(self, parts: Parts) -> q.EventExpr:
         """A row of operands, from the left; a run of one operator is one operation."""
-        done: q.Happening = parts[0]
+        done: q.EventExpr = parts[0]
         at = 1
         while at < len(parts):
             word = parts[at].lower()
@@ -325,10 +297,10 @@ class BuildSql(Transformer[Token, Any]):
         depth = _depth([operand], Span(start_of(word), operand.end))
         return q.Negation(inside, start_of(word), operand.end, depth)
 
-    def event_paren(self, parts: Parts) -> q.Happening:
+    def event_paren(self, parts: Parts) -> q.EventExpr:
         items = _without_limits(parts[1:-1])
         if len(items) == 1:
-            inside: q.Happening = items[0]
+            inside: q.EventExpr = items[0]
             return inside
         start, end = start_of(parts[0]), end_of(parts[-1])
         return q.Several(tuple(items), start, end, _depth(items, Span(start, end)))
@@ -338,9 +310,9 @@ class BuildSql(Transformer[Token, Any]):
         depth = _depth([base], Span(base.start, limit.end))
         return q.Limited(base, limit.micros, base.start, limit.end, depth)
 
-    def event_repeated(self, parts: Parts) -> q.Happening:
+    def event_repeated(self, parts: Parts) -> q.EventExpr:
         """``b+``, ``b{2,5}``."""
-        done: q.Happening = parts[0]
+        done: q.EventExpr = parts[0]
         for times in parts[1:]:
             depth = _depth([done], Span(done.start, times.end))
             done = q.Repeated(done, times.least, times.most, done.start, times.end, depth)
@@ -351,57 +323,36 @@ class BuildSql(Transformer[Token, Any]):
         return token
 
 
-class _Partition:
-    """Columns that all aliases share."""
+@dataclass(slots=True)
+class _Clause:
+    """What a clause of a query adds to each field of it."""
 
-    def __init__(self, words: Parts) -> None:
-        self.columns = tuple(map(_name, words))
-        self.end = self.columns[-1].end
+    end: int
+    sources: Parts = field(default_factory=list)
+    partition: Parts = field(default_factory=list)
+    event: Parts = field(default_factory=list)
+    conditions: Parts = field(default_factory=list)
+    limits: Parts = field(default_factory=list)
+    policy: Parts = field(default_factory=list)
+    group: Parts = field(default_factory=list)
+    having: Parts = field(default_factory=list)
 
-
-class _Where:
-    """A WHERE clause: the columns in brackets, and the conditions."""
-
-    def __init__(self, columns: tuple[s.Name, ...], conditions: tuple[s.Node, ...]) -> None:
-        for condition in conditions:
-            check_depth(condition)
-        self.columns, self.conditions = columns, conditions
-        self.end = max(node.end for node in (*columns, *conditions))
-
-
-class _Joined:
-    """A source behind JOIN, and the condition behind ON."""
-
-    def __init__(self, source: q.SourceItem, condition: s.Node | None) -> None:
-        if condition is not None:
-            check_depth(condition)
-        self.source, self.condition = source, condition
-        self.end = source.end if condition is None else condition.end
+    def add(self, other: _Clause) -> None:
+        if self.policy and other.policy:
+            raise SyntaxProblem(
+                Span(other.policy[0].start, other.end),
+                "USING is said twice",
+                "say everything in one: USING first exclusive",
+            )
+        for each in fields(self)[1:]:
+            getattr(self, each.name).extend(getattr(other, each.name))
+        self.end = max(self.end, other.end)
 
 
-class _Grouped:
-    """A GROUP BY clause."""
-
-    def __init__(self, columns: Parts) -> None:
-        self.columns: tuple[s.Name | s.Dotted, ...] = tuple(columns)
-        self.end = self.columns[-1].end
-
-
-class _Having:
-    """A HAVING clause."""
-
-    def __init__(self, condition: s.Node) -> None:
+def _checked(conditions: Parts) -> Parts:
+    for condition in conditions:
         check_depth(condition)
-        self.condition = condition
-        self.end = condition.end
-
-
-class _Using:
-    """A USING clause."""
-
-    def __init__(self, words: Parts) -> None:
-        self.words: tuple[s.PolicyWord, ...] = tuple(words)
-        self.end = self.words[-1].end
+    return conditions
 
 
 def _name(token: Token) -> s.Name:
@@ -430,7 +381,9 @@ def _number_or_limit(name: Token, args: Parts, span: Span) -> q.Limit | None:
         args.pop(0)
         # Whatever is too long for a number of events is too large in any case.
         return q.Limit(int(number[:9]), start_of(number), end_of(number))
-    place = 1 if name.lower() in moments.TIMED and len(args) > 1 else len(args) - 1
+    operator = CALLS.get(name.lower())
+    second = operator is not None and operator.duration == 1 and len(args) > 1
+    place = 1 if second else len(args) - 1
     return _limit(args.pop(place)) if isinstance(args[place], Token) else None
 
 

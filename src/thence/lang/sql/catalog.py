@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from thence.lang import syntax as s
-from thence.lang.heads import suggested_name, written_names
+from thence.lang.heads import head_of, suggested_name
+from thence.lang.report import Refused
 from thence.lang.sql import syntax as q
-from thence.lang.sql.refusal import Refused
 from thence.model.schema import RESERVED_ATTRIBUTES
 from thence.model.source import Span
 
@@ -17,9 +17,8 @@ Statement = s.Statement | q.CreateEvent
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a query: its value, the name that AS gives it, and what it suggests itself."""
+    """How a column of a query is called: by AS, or by the column that it reads, and its alias."""
 
-    value: s.Node
     given: str | None
     suggested: str | None
     alias: str | None
@@ -41,7 +40,7 @@ def columns_in_order(statements: Sequence[Statement]) -> dict[str, tuple[str, ..
             case s.EventDecl():
                 found[statement.name] = tuple(column.name for column in statement.columns)
             case s.RuleDecl():
-                found[statement.name] = written_names(statement.terms)
+                found[statement.name] = head_of(statement).columns
             case q.CreateEvent() if not q.selects_all(statement.query):
                 items = q.select_of(statement.query).items
                 terms = [column_of(item) for item in items if isinstance(item, s.Term)]
@@ -88,7 +87,7 @@ def column_of(term: s.Term) -> Column:
     """A column as it is written in a select list."""
     value = s.strip(term.value)
     alias = value.label if isinstance(value, s.Dotted) else None
-    return Column(term.value, term.alias, suggested_name(value), alias, s.span_of(term))
+    return Column(term.alias, suggested_name(value), alias, s.span_of(term))
 
 
 def column_names(columns: Sequence[Column]) -> tuple[str, ...]:

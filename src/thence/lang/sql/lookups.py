@@ -1,31 +1,37 @@
 """Rows of tables that a condition asks for: ``EXISTS (SELECT …)`` and ``x IN (SELECT …)``.
 
 A query about tables in a condition becomes what rules have for it: a row beside the events, or the
-absence of one. Where it is about one alias that must be absent, is collected or repeated, a hidden
-rule first finds those events of its stream that have such a row.
+absence of one. Where it is about one alias that must be absent, is collected or repeated, an
+auxiliary rule first finds those events of its stream that have such a row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from thence.lang import syntax as s
+from thence.lang.report import Refused
 from thence.lang.sql import syntax as q
-from thence.lang.sql.names import Alias, Names, Value, conjuncts, rewritten
-from thence.lang.sql.patterns import atom, filtered
-from thence.lang.sql.refusal import Refused
-from thence.lang.sql.split import AddRule
-from thence.lang.words import QUERIES
+from thence.lang.sql.clause import atom, conjunction, filtered
+from thence.lang.sql.names import Alias, Names, Query, free, mapped, span_of
+from thence.logic.expr import Attr, Call, Expr, Var, conjuncts, has_aggregate, labels, leaves
+from thence.logic.ops import HeadTerm, NoFact, Pattern
+from thence.logic.repetition import reads_previous
 from thence.model.names import did_you_mean
 from thence.model.source import Span
+
+AddRule = Callable[[str, Sequence[HeadTerm], Pattern], str]
+"""Makes an auxiliary rule of a name, a head and a body, and gives the event that it derives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What conditions can look into: the columns of each table; and how a hidden rule is added."""
+    """What conditions can look into: the columns of each table; and how an auxiliary rule is added.
+    ``base`` are the events that come in."""
 
     columns: Mapping[str, tuple[str, ...]]
+    base: Sequence[str]
     add: AddRule
 
 
@@ -34,7 +40,7 @@ class Row:
     """A row of each of some tables under conditions, which must be there, or must not."""
 
     tables: tuple[Alias, ...]
-    conditions: tuple[s.Node, ...]
+    conditions: tuple[Expr, ...]
     absent: bool
 
 
@@ -47,55 +53,28 @@ class Lookup:
     span: Span
 
 
-def holds_query(node: s.Node) -> bool:
+def holds_query(condition: Expr) -> bool:
     """Whether a query stands in a condition."""
-    own = isinstance(node, s.Chain) and any(
-        isinstance(part, s.Op) and part.text in QUERIES for part in node.parts
-    )
-    return own or any(map(holds_query, s.children(node)))
+    return any(isinstance(leaf, Query) for leaf in leaves(condition))
 
 
-def lookup(condition: s.Node, names: Names, tables: Tables, taken: set[str]) -> Lookup:
+def lookup(condition: Expr, names: Names, tables: Tables, taken: set[str]) -> Lookup:
     """What a condition that holds a query asks for. ``taken`` are names that its rows cannot have,
     and gets those that they have. Raises Refused."""
-    parts = _row_of(condition)
-    absent = False
-    while len(parts) > 1 and isinstance(parts[0], s.Op) and parts[0].text == "not":
-        absent = not absent
-        parts = _row_of(_joined(parts[1:]))
-    last = parts[-1]
-    reader = _Reader(names, tables, taken, absent, s.span_of(condition))
-    if isinstance(last, s.Op) and last.text in QUERIES:
-        if len(parts) == 1:
-            return reader.exists(last)
-        value = _joined(parts[:-1])
-        if last.text != "exists" and not holds_query(value) and not _joins(value):
-            return reader.contained(value, last)
+    inner, absent = condition, False
+    while isinstance(inner, Call) and inner.function == "not":
+        inner, absent = inner.args[0], not absent
+    reader = _Reader(names, tables, taken, absent, span_of(condition))
+    match inner:
+        case Query():
+            return reader.exists(inner)
+        case Call("in", (sought, Query() as query)) if not holds_query(sought):
+            return reader.contained(sought, query)
     raise Refused(
-        s.span_of(condition),
+        span_of(condition),
         "a query in a condition stands by itself: EXISTS (SELECT …), x IN (SELECT …), or either "
         "with NOT, joined to other conditions by AND",
         "write one CREATE EVENT for each alternative",
-    )
-
-
-def _row_of(node: s.Node) -> tuple[s.Node | s.Op, ...]:
-    """The operands and operators of a condition, parentheses around it left out."""
-    inner = s.strip(node)
-    return inner.parts if isinstance(inner, s.Chain) else (inner,)
-
-
-def _joined(parts: Sequence[s.Node | s.Op]) -> s.Node:
-    first = parts[0]
-    if len(parts) == 1 and not isinstance(first, s.Op):
-        return first
-    return s.Chain(tuple(parts), first.start, parts[-1].end, 1 + max(p.depth for p in parts))
-
-
-def _joins(node: s.Node) -> bool:
-    """Whether a row of operands is a condition, and no value to look for."""
-    return isinstance(node, s.Chain) and any(
-        isinstance(part, s.Op) and part.text in ("and", "or", "not") for part in node.parts
     )
 
 
@@ -110,19 +89,18 @@ class _Reader:
     span: Span
     reads: set[str] = field(default_factory=set)
 
-    def exists(self, node: s.Op) -> Lookup:
-        select = self.select(node)
-        row = self.row(select, self.absent)
+    def exists(self, query: Query) -> Lookup:
+        select = self.select(query)
+        row, names = self.row(select)
         for item in select.items:
             if isinstance(item, s.Term):
-                self.inside(item.value, select, row.tables)
+                self.checked(names.value(item.value, queries=True))
         return Lookup((row,), frozenset(self.reads), self.span)
 
-    def contained(self, value: s.Node, node: s.Op) -> Lookup:
+    def contained(self, sought: Expr, query: Query) -> Lookup:
         """``x IN (SELECT c FROM t)``: a row with ``c = x``. As in SQL, ``x`` is *not* in it if
         there is neither such a row, nor a null among the rows, nor, where ``x`` is null, any."""
-        select = self.select(node)
-        absent = self.absent != (node.text == "not in query")
+        select = self.select(query)
         item = select.items[0]
         if len(select.items) != 1 or not isinstance(item, s.Term):
             raise Refused(
@@ -130,41 +108,33 @@ class _Reader:
                 "IN compares with one column",
                 "write x IN (SELECT column FROM table)",
             )
-        sought = self.outside(value)
-        rows = [self.row(select, absent, lambda column: _equal(column, sought))]
-        if absent:
-            rows.append(self.row(select, absent, lambda column: _is_null(column, "is null")))
-            rows.append(self.row(select, absent, lambda _: _is_null(sought, "is null")))
+        self.checked(sought)
+        span, rows = span_of(sought), []
+        for also in (_equal, _first_is_null, _second_is_null)[: 3 if self.absent else 1]:
+            row, names = self.row(select)
+            column = self.checked(names.value(item.value, queries=True))
+            rows.append(replace(row, conditions=(*row.conditions, also(column, sought, span))))
         return Lookup(tuple(rows), frozenset(self.reads), self.span)
 
-    def select(self, node: s.Op) -> q.Select:
+    def select(self, held: Query) -> q.Select:
         """The query, which is about tables and nothing else."""
-        (held,) = node.items
-        select = held.value if isinstance(held, s.Literal_) else None
-        if not isinstance(select, q.Select) or any(
-            (select.partition, select.happening, select.limits, select.policy, select.group)
+        select = held.query
+        if (
+            not isinstance(select, q.Select)
+            or any((select.partition, select.event, select.limits, select.policy, select.group))
+            or select.having is not None
+            or any(source.window for source in select.sources)
         ):
-            raise self.beyond(s.span_of(node))
-        if select.having is not None or any(source.window for source in select.sources):
-            raise self.beyond(s.span_of(node))
+            raise Refused(
+                held.span,
+                "a query in a condition looks rows up: it has SELECT, FROM and WHERE alone",
+                "write EXISTS (SELECT * FROM table t WHERE t.x = a.x)",
+            )
         return select
 
-    def beyond(self, span: Span) -> Refused:
-        return Refused(
-            span,
-            "a query in a condition looks rows up: it has SELECT, FROM and WHERE alone",
-            "write EXISTS (SELECT * FROM table t WHERE t.x = a.x)",
-        )
-
-    def row(
-        self,
-        select: q.Select,
-        absent: bool,
-        also: Callable[[s.Node], s.Node] | None = None,
-    ) -> Row:
-        """The rows that a query is about, under names of their own. ``also`` makes a condition of
-        the column that it selects."""
-        tables: list[Alias] = []
+    def row(self, select: q.Select) -> tuple[Row, Names]:
+        """The rows that a query is about, under names of their own; and what names mean in it: its
+        tables come first, then the aliases around it."""
         own: dict[str, Alias] = {}
         for source in select.sources:
             for alias in source.aliases:
@@ -172,23 +142,20 @@ class _Reader:
                 if alias.text in own:
                     raise Refused(s.span_of(alias), f"the alias '{alias.text}' is given twice")
                 own[alias.text] = table
-                tables.append(table)
-        if absent and len(tables) > 1:
+        if self.absent and len(own) > 1:
             raise Refused(
                 Span(select.sources[0].start, select.sources[-1].end),
                 "what must be absent is a row of one table",
                 "derive what belongs together as an event, or ask with EXISTS for one of the two",
             )
+        every = {**self.names.aliases, **{table.name: table for table in own.values()}}
+        names = replace(self.names, aliases=every, own=own)
         conditions = [
-            self.inside(part, select, tables)
+            self.checked(part)
             for node in select.conditions
-            for part in conjuncts(node)
+            for part in conjuncts(names.value(node, queries=True))
         ]
-        if also is not None:
-            item = select.items[0]
-            assert isinstance(item, s.Term)
-            conditions.append(also(self.inside(item.value, select, tables)))
-        return Row(tuple(tables), tuple(conditions), absent)
+        return Row(tuple(own.values()), tuple(conditions), self.absent), names
 
     def table(self, source: q.SourceItem, alias: s.Name) -> Alias:
         stream = source.stream
@@ -204,70 +171,38 @@ class _Reader:
                 "times",
                 hint,
             )
-        name, columns = alias.text, known[stream.text]
-        while name in self.taken:
-            name += "′"
+        name, columns = free(alias.text, self.taken), known[stream.text]
         self.taken.add(name)
         return Alias(name, stream.text, stream.text, columns, s.span_of(alias), table=True)
 
-    def inside(self, node: s.Node, select: q.Select, tables: Sequence[Alias]) -> s.Node:
-        """An expression of the query: its tables come first, then the aliases around it."""
-        written = [alias.text for source in select.sources for alias in source.aliases]
-        own = dict(zip(written, tables, strict=True))
-
-        def leaf(name: s.Name | s.Dotted) -> s.Node:
-            if isinstance(name, s.Dotted):
-                known = own.get(name.label)
-                return name if known is None else replace(name, label=known.name)
-            having = [table for table in tables if name.text in table.columns]
-            if not having:
-                return name
-            local = Names({table.name: table for table in tables})
-            return local.value(name).node
-
-        return self.outside(rewritten(node, leaf), tables)
-
-    def outside(self, node: s.Node, tables: Sequence[Alias] = ()) -> s.Node:
-        """An expression whose names are resolved, those of the query around among them."""
-        if holds_query(node):
+    def checked(self, expr: Expr) -> Expr:
+        """An expression of the query, which reads single events and rows."""
+        if holds_query(expr):
             raise Refused(
-                s.span_of(node),
+                span_of(expr),
                 "a query in a condition cannot hold another one",
                 "ask for rows of several tables at once: EXISTS (SELECT * FROM t1, t2 WHERE …)",
             )
-        every = {**self.names.aliases, **{table.name: table for table in tables}}
-        found: Value = _with(self.names, every).value(node)
-        if found.aggregates or found.previous:
+        if has_aggregate(expr) or reads_previous(expr):
             raise Refused(
-                s.span_of(node),
+                span_of(expr),
                 "a query in a condition reads single events, and no aggregates or PREV",
                 "aggregate in a query of its own, and look up rows for what it finds",
             )
-        self.reads |= found.plain - {table.name for table in tables}
-        return found.node
+        self.reads |= labels(expr) & self.names.aliases.keys()
+        return expr
 
 
-def _with(names: Names, aliases: Mapping[str, Alias]) -> Names:
-    return Names(aliases, names.partition, names.shared, names.repeated)
+def _equal(column: Expr, value: Expr, span: Span) -> Expr:
+    return Call("=", (column, value), span)
 
 
-def _equal(column: s.Node, value: s.Node) -> s.Node:
-    start, end = value.start, value.end
-    depth = max(column.depth, value.depth) + 2
-    equals = s.Op("infix", "=", start, end)
-    return s.Chain((_paren(column), equals, _paren(value)), start, end, depth)
+def _first_is_null(column: Expr, _: Expr, span: Span) -> Expr:
+    return Call("is_null", (column,), span)
 
 
-def _is_null(value: s.Node, text: str) -> s.Node:
-    op = s.Op("postfix", text, value.start, value.end)
-    inner = _paren(value)
-    return s.Chain((inner, op), value.start, value.end, inner.depth + 1)
-
-
-def _paren(node: s.Node) -> s.Node:
-    if isinstance(node, (s.Name, s.Dotted, s.Literal_)):
-        return node
-    return s.Paren((node,), node.start, node.end, node.depth + 1)
+def _second_is_null(_: Expr, value: Expr, span: Span) -> Expr:
+    return Call("is_null", (value,), span)
 
 
 # -- rows as patterns
@@ -284,111 +219,77 @@ class Variables:
     def of(self, alias: str, column: str) -> str:
         """The variable that has the value of a column."""
         if (alias, column) not in self.given:
-            name = column
-            while name in self.taken:
-                name += "′"
+            self.given[alias, column] = name = free(column, self.taken)
             self.taken.add(name)
-            self.given[alias, column] = name
         return self.given[alias, column]
 
-    def arguments(self, alias: str, span: Span) -> list[tuple[str, s.Name]]:
+    def arguments(self, alias: str, span: Span) -> list[tuple[str, Var]]:
         """The arguments of an alias's event that bind them."""
-        return [
-            (column, s.Name(name, span.start, span.end))
-            for (of, column), name in self.given.items()
-            if of == alias
-        ]
+        given = self.given.items()
+        return [(column, Var(name, span)) for (of, column), name in given if of == alias]
 
 
-def row_items(found: Lookup, names: Names, variables: Variables | None) -> list[s.Node]:
-    """The parts of a conjunction that a lookup amounts to. Without ``variables``, absent rows are
+def row_patterns(row: Row, names: Names, variables: Variables | None) -> list[Pattern]:
+    """The parts of a conjunction that a row amounts to. Without ``variables``, an absent one is
     told by conditions."""
-    items: list[s.Node] = []
-    for row in found.rows:
-        items += _row_patterns(row, names, variables if row.absent else None)
-    return items
-
-
-def _row_patterns(row: Row, names: Names, variables: Variables | None) -> Iterable[s.Node]:
-    columns: list[tuple[str, s.Name]] = []
-    left: list[s.Node] = []
+    if not row.absent:
+        variables = None
+    first, columns = row.tables[0], dict[str, Var]()
+    left: list[Expr] = []
     for condition in row.conditions:
-        pair = None if variables is None else _pair(condition, row.tables[0], names)
-        if pair is None or variables is None:
+        pair = None if variables is None else _pair(condition, first, names)
+        if pair is None or variables is None or pair[0] in columns:
             left.append(condition)
             continue
         column, value = pair
-        if isinstance(value, s.Dotted):
-            value = s.Name(variables.of(value.label, value.attribute), value.start, value.end)
-        if column in (given for given, _ in columns):
-            left.append(condition)
-        else:
-            columns.append((column, value))
+        if isinstance(value, Attr):
+            shared = value.name in names.shared and not names.aliases[value.label].table
+            name = value.name if shared else variables.of(value.label, value.name)
+            value = Var(name, value.span)
+        columns[column] = value
     *others, last = (
-        atom(table.name, table.event, columns if table is row.tables[0] else (), table.span)
+        atom(table.name, table.event, table.span, columns.items() if table is first else ())
         for table in row.tables
     )
-    yield from others
     whole = filtered(last, left)
-    if not row.absent:
-        yield whole
-        return
-    word = s.Op("prefix", "not", whole.start, whole.start)
-    inner = s.Paren((whole,), whole.start, whole.end, whole.depth + 1)
-    yield s.Chain((word, inner), whole.start, whole.end, inner.depth + 1)
+    return [*others, NoFact(whole, first.span) if row.absent else whole]
 
 
-def _pair(condition: s.Node, table: Alias, names: Names) -> tuple[str, s.Name | s.Dotted] | None:
+def _pair(condition: Expr, table: Alias, names: Names) -> tuple[str, Var | Attr] | None:
     """A column of a table and what else it is equal to, where a condition says just that."""
-    inner = s.strip(condition)
-    if not isinstance(inner, s.Chain) or len(inner.parts) != 3:
+    if not isinstance(condition, Call) or condition.function != "=":
         return None
-    one, op, two = inner.parts
-    if not isinstance(op, s.Op) or op.text != "=":
-        return None
-    return _column_and_value(one, two, table, names) or _column_and_value(two, one, table, names)
-
-
-def _column_and_value(
-    column: s.Node | s.Op, value: s.Node | s.Op, table: Alias, names: Names
-) -> tuple[str, s.Name | s.Dotted] | None:
-    if not isinstance(column, s.Dotted) or column.label != table.name:
-        return None
-    if isinstance(value, s.Name):
-        return column.attribute, value
-    if isinstance(value, s.Dotted) and value.label in names.aliases:
-        if value.attribute in names.aliases[value.label].columns:
-            return column.attribute, value
+    one, two = condition.args
+    for column, value in ((one, two), (two, one)):
+        if not isinstance(column, Attr) or column.label != table.name:
+            continue
+        if isinstance(value, Var) or (isinstance(value, Attr) and value.label in names.aliases):
+            return column.name, value
     return None
 
 
 def with_rows(alias: Alias, lookups: Sequence[Lookup], names: Names, tables: Tables) -> str:
-    """The hidden event that is those of an alias's stream which have the rows, or have not."""
-    start, end = alias.span.start, alias.span.end
+    """The event of an auxiliary rule: those of an alias's stream that have rows, or have not."""
 
-    def own(name: s.Name | s.Dotted) -> s.Node:
+    def own(node: Expr) -> Expr:
         # A column that all aliases share is this one's, too.
-        if isinstance(name, s.Name) and name.text in names.shared:
-            return s.Dotted(alias.name, name.text, name.start, name.start, name.end)
-        return name
+        if isinstance(node, Var) and node.name in names.shared:
+            return Attr(alias.name, node.name, node.span)
+        return node
 
     variables = Variables(
         {alias.name, *(t.name for w in lookups for r in w.rows for t in r.tables)}
     )
-    items = [
-        item for each in lookups for item in row_items(_rewritten(each, own), names, variables)
-    ]
-    events = atom(alias.name, alias.event, variables.arguments(alias.name, alias.span), alias.span)
-    head = tuple(
-        s.Term(s.Dotted(alias.name, column, start, start, end), column, start, end)
+    alone = replace(names, shared=frozenset())  # with no other alias in the rule
+    patterns: list[Pattern] = []
+    for each in lookups:
+        for row in each.rows:
+            conditions = tuple(mapped(condition, own) for condition in row.conditions)
+            patterns += row_patterns(replace(row, conditions=conditions), alone, variables)
+    columns = variables.arguments(alias.name, alias.span)
+    events = atom(alias.name, alias.event, alias.span, columns)
+    head = [
+        HeadTerm(column, Attr(alias.name, column, alias.span), alias.span)
         for column in alias.columns
-    )
-    return tables.add(alias.name, head, (events, *items))
-
-
-def _rewritten(found: Lookup, leaf: Callable[[s.Name | s.Dotted], s.Node]) -> Lookup:
-    rows = tuple(
-        Row(row.tables, tuple(rewritten(c, leaf) for c in row.conditions), row.absent)
-        for row in found.rows
-    )
-    return Lookup(rows, found.reads, found.span)
+    ]
+    return tables.add(alias.name, head, conjunction((events, *patterns)))

@@ -1,35 +1,46 @@
-"""Queries as rules: what event SQL says, in the syntax tree of the rule language.
+"""Queries as rules: what event SQL says, in logic.
 
 A query becomes one rule; a query inside it, in FROM or WITH, becomes a rule with a name that no
-user can write. Everything after that, from names to types to the engine, is that of rules.
+user can write. Everything after that, from types to the engine, is that of rules.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from thence.lang import syntax as s
-from thence.lang.problem import check_depth
-from thence.lang.report import Report
+from thence.lang.heads import Head, WrittenTerm
+from thence.lang.policies import policy_of
+from thence.lang.report import Refused, Refusing
 from thence.lang.sql import syntax as q
 from thence.lang.sql.body import Body, body
-from thence.lang.sql.catalog import Column, Statement, column_names, columns_in_order, in_order
-from thence.lang.sql.computed import computed
+from thence.lang.sql.catalog import Statement, column_names, columns_in_order, in_order
 from thence.lang.sql.lookups import Tables
 from thence.lang.sql.names import Alias, Names
-from thence.lang.sql.refusal import Refused
-from thence.lang.sql.selected import selected
-from thence.lang.sql.semi_joins import beside_tables
+from thence.lang.sql.select_list import Selected, select_list, term_value
 from thence.lang.sql.windows import refuse_groups, window_of, windowed
+from thence.logic.check.problems import Problems
 from thence.logic.conjunct import INNER
+from thence.logic.expr import Aggregate, Expr
+from thence.logic.ops import HeadTerm, Pattern, Rule
 from thence.model.names import did_you_mean
-from thence.model.source import Span
+from thence.model.source import Source, Span
 
 
-def lower(statements: Sequence[Statement], report: Report) -> list[s.RuleDecl]:
-    """The rules of a program, those that its queries stand for among them.
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A rule that a query stands for. Its columns have the names that its head asks for, unless an
+    earlier rule of the event has named them."""
+
+    head: Head
+    rule: Rule
+
+
+def lower(statements: Sequence[Statement], report: Problems) -> dict[int, list[Lowered]]:
+    """The rules that queries stand for, by the identity of the statement.
 
     Raises CheckError with what is wrong with the queries.
     """
@@ -47,9 +58,11 @@ def lower(statements: Sequence[Statement], report: Report) -> list[s.RuleDecl]:
     known = {statement.name for statement in statements}
     tables = {st.name for st in statements if isinstance(st, s.EventDecl) and st.table}
     broken = {statement.name for statement in circular}
-    found: dict[int, list[s.RuleDecl]] = {}
+    base = [st.name for st in statements if isinstance(st, s.EventDecl) and not st.table]
+    found: dict[int, list[Lowered]] = {}
     for create in ordered:
-        lowering = _Lowering(create, columns, known, broken, first[create.name] is create, tables)
+        own = first[create.name] is create
+        lowering = _Lowering(create, columns, known, broken, own, tables, base)
         try:
             found[id(create)] = lowering.rules()
         except Refused as problem:
@@ -61,13 +74,7 @@ def lower(statements: Sequence[Statement], report: Report) -> list[s.RuleDecl]:
             columns.setdefault(create.name, lowering.names)
     if circular or broken:
         report.raise_if_any()
-    rules: list[s.RuleDecl] = []
-    for statement in statements:
-        if isinstance(statement, s.RuleDecl):
-            rules.append(statement)
-        elif isinstance(statement, q.CreateEvent):
-            rules += found[id(statement)]
-    return rules
+    return found
 
 
 class _Broken(Exception):
@@ -85,24 +92,28 @@ class _Lowering:
         broken: set[str],
         first: bool,
         tables: set[str],
+        base: Sequence[str],
     ) -> None:
         self.create = create
         self.columns: ChainMap[str, tuple[str, ...]] = ChainMap({}, columns)
-        self.known, self.broken, self.tables = known, broken, tables
+        self.known, self.broken, self.tables, self.base = known, broken, tables, base
         self.first = first
-        self.inner: list[s.RuleDecl] = []
-        self.used: set[str] = set()
+        self.made: list[Lowered] = []
         self.names: tuple[str, ...] = ()
 
-    def rules(self) -> list[s.RuleDecl]:
+    def rules(self) -> list[Lowered]:
         create = self.create
+        name, whole = Span(create.name_start, create.name_end), Span(create.name_start, create.end)
         select, streams = self.with_queries(create.query, {})
-        terms, items, policy = self.rule_of(select, streams, named=self.first)
-        rule = s.RuleDecl(
-            create.name, terms, items, create.name_start, create.name_end, create.name_end,
-            create.end, policy,
-        )  # fmt: skip
-        return [*self.inner, rule]
+        columns, body, policy = self.rule_of(select, streams)
+        self.names = column_names([column for column, _ in columns])
+        shown = self.names if self.first else [column.given for column, _ in columns]
+        terms = [
+            (given, term_value(value), column.span)
+            for given, (column, value) in zip(shown, columns, strict=True)
+        ]
+        self.add(create.name, terms, body, policy, name, whole)
+        return self.made
 
     def with_queries(
         self, query: q.Query, streams: Mapping[str, str]
@@ -114,72 +125,78 @@ class _Lowering:
                     raise Refused(
                         s.span_of(named.name), f"'{named.name.text}' is defined twice by WITH"
                     )
-                event = self.inner_rule(named.query, named.name.text, streams)
+                event = self.inner_query(named.query, named.name.text, streams)
                 streams = {**streams, named.name.text: event}
             query = query.query
         return query, streams
 
-    def inner_rule(self, query: q.Query, name: str, streams: Mapping[str, str]) -> str:
-        """Make a rule of a query inside another, and give its hidden name."""
+    def inner_query(self, query: q.Query, name: str, streams: Mapping[str, str]) -> str:
+        """Make a rule of a query inside another, and give its name."""
         select, seen = self.with_queries(query, streams)
-        terms, items, policy = self.rule_of(select, seen, named=True)
-        return self.hidden_rule(select, policy, name, terms, items)
+        columns, body, policy = self.rule_of(select, seen)
+        names = column_names([column for column, _ in columns])
+        head = [
+            HeadTerm(called, term_value(value), column.span)
+            for called, (column, value) in zip(names, columns, strict=True)
+        ]
+        return self.auxiliary_rule(select, policy, name, head, body)
 
-    def hidden_rule(
+    def auxiliary_rule(
         self,
         select: q.Select,
-        policy: tuple[s.PolicyWord, ...],
+        policy: Sequence[s.PolicyWord],
         name: str,
-        terms: tuple[s.Term, ...],
-        items: tuple[s.Node, ...],
+        head: Sequence[HeadTerm],
+        body: Pattern,
     ) -> str:
-        """Add a rule that no user wrote, and give the hidden name of what it derives."""
+        """Add a rule that no user wrote, and give the name of what it derives."""
         event = f"{INNER}{self.create.name}.{name}"
-        while event in self.used or event in self.known:
+        while event in self.columns or event in self.known:
             event += "′"
-        self.used.add(event)
-        self.columns[event] = tuple(term.alias or "" for term in terms)
-        head_end = min(select.end, select.start + len("SELECT"))
-        self.inner.append(
-            s.RuleDecl(event, terms, items, select.start, head_end, head_end, select.end, policy)
-        )
+        self.columns[event] = tuple(term.name for term in head)
+        word = Span(select.start, min(select.end, select.start + len("SELECT")))
+        terms = [(term.name, term.value, term.span) for term in head]
+        whole = Span(select.start, select.end)
+        self.add(event, terms, body, policy, word, whole, hidden=True)
         return event
 
+    def add(
+        self,
+        event: str,
+        terms: Sequence[tuple[str | None, Expr | Aggregate, Span]],
+        body: Pattern,
+        policy: Sequence[s.PolicyWord],
+        name: Span,
+        whole: Span,
+        hidden: bool = False,
+    ) -> None:
+        """Add a rule, whose terms are each the name that it asks for, a value and a place."""
+        written = tuple(WrittenTerm(given, None, span) for given, _, span in terms)
+        head = tuple(
+            HeadTerm(given or "", value, span, named=not hidden and given is not None)
+            for given, value, span in terms
+        )
+        chosen = policy_of(policy, Refusing(Source("")))
+        rule = Rule(event, head, body, whole, name, chosen, hidden)
+        self.made.append(Lowered(Head(event, name, name, written), rule))
+
     def rule_of(
-        self, select: q.Select, streams: Mapping[str, str], named: bool
-    ) -> tuple[tuple[s.Term, ...], tuple[s.Node, ...], tuple[s.PolicyWord, ...]]:
-        """The head, the body and the policy of a select. ``named`` says that the columns' names are
-        its own, and not those of an earlier statement."""
+        self, select: q.Select, streams: Mapping[str, str]
+    ) -> tuple[list[Selected], Pattern, Sequence[s.PolicyWord]]:
+        """The columns, the body and the policy of a select."""
         aliases = self.aliases(select, streams)
-        beside = beside_tables(select, aliases)
-        window = window_of(select, alone=beside is None)
-        policy = select.policy
-        hidden = partial(self.hidden_rule, select, policy)
         tables = Tables(
             {name: self.columns[name] for name in sorted(self.tables - streams.keys())},
-            partial(self.hidden_rule, select, ()),
+            self.base,
+            partial(self.auxiliary_rule, select, ()),
         )
+        window = window_of(select, aliases)
         if window is not None:
-            if beside is not None:
-                events = {alias.event: alias.event for alias in aliases.values()}
-                found_rows = self.inner_rule(beside.lookup(), "rows", {**streams, **events})
-                select, alias = beside.over(found_rows)
-            else:
-                (alias,) = aliases.values()
-            columns, items = windowed(select, window, alias, hidden, tables)
-        else:
-            refuse_groups(select)
-            found = body(select, Names(aliases, _partition(select, aliases)), tables)
-            _check_policy(select, found)
-            columns = selected(select, found)
-            columns, items, policy = computed(select, found, columns, hidden)
-        self.names = column_names(columns)
-        terms = tuple(
-            _term(column, name, named) for column, name in zip(columns, self.names, strict=True)
-        )
-        for node in (*items, *(term.value for term in terms)):
-            check_depth(node)
-        return terms, items, policy
+            return *windowed(select, window, aliases, tables), ()
+        refuse_groups(select)
+        found = body(select, Names(aliases, _partition(select, aliases)), tables)
+        _check_policy(select, found)
+        return select_list(select, found, partial(self.auxiliary_rule, select, select.policy))
 
     def aliases(self, select: q.Select, streams: Mapping[str, str]) -> dict[str, Alias]:
         found: dict[str, Alias] = {}
@@ -189,7 +206,7 @@ class _Lowering:
                 event, shown = self.stream(stream, streams), stream.text
             else:
                 shown = source.aliases[0].text
-                event = self.inner_rule(stream, shown, streams)
+                event = self.inner_query(stream, shown, streams)
             for alias in source.aliases:
                 span = s.span_of(alias)
                 if alias.text in found:
@@ -237,15 +254,10 @@ def _check_policy(select: q.Select, found: Body) -> None:
     """A policy chooses among the events of aliases that occur in every match."""
     for word in select.policy:
         for label in word.labels:
-            alias = found.names.alias(s.Name(label, word.start, word.end))
+            alias = found.names.alias(label, s.span_of(word))
             if alias.name not in found.certain:
                 raise Refused(
                     s.span_of(word),
                     f"the policy chooses '{label}', which does not occur in every match",
                     "choose an alias that always occurs",
                 )
-
-
-def _term(column: Column, name: str, named: bool) -> s.Term:
-    given = column.given if not named else name
-    return s.Term(column.value, given, column.span.start, column.span.end)

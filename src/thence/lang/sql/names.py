@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
 
 from thence.lang import syntax as s
-from thence.lang.sql.refusal import Refused
-from thence.lang.words import AGGREGATES
-from thence.logic.expr import PREVIOUS
+from thence.lang.problem import check_nesting
+from thence.lang.report import Refused, Refusing
+from thence.lang.scope import Scope
+from thence.lang.sql import syntax as q
+from thence.lang.values import Values
+from thence.lang.words import PATTERN_OPERATORS
+from thence.logic.expr import (
+    PREVIOUS,
+    Aggregate,
+    Attr,
+    Call,
+    Expr,
+    Folded,
+    TimeOf,
+    Var,
+    labels,
+    leaves,
+)
+from thence.logic.ops import Pattern
 from thence.model.names import did_you_mean
-from thence.model.source import Span
+from thence.model.source import NOWHERE, Source, Span
 
 _TIMES = ("start", "end")
+Column = Attr | TimeOf | Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +43,6 @@ class Alias:
     span: Span
     table: bool = False
     """Whether it is a row of a static table, which has no times."""
-    read: str = ""
-    """The hidden event that is read instead, where only some events of the stream are meant."""
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -35,24 +50,12 @@ class Alias:
         return self.columns if self.table else (*self.columns, *_TIMES)
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An expression whose names are resolved.
+@dataclass(frozen=True, slots=True, eq=False)
+class Query(Expr):
+    """A leaf: a query in a condition. What holds it becomes rows to look up (``lookups.py``)."""
 
-    It reads ``plain`` aliases by themselves and ``folded`` ones in aggregates, if it has any;
-    ``previous`` says that it reads the repetition before.
-    """
-
-    node: s.Node
-    plain: frozenset[str]
-    folded: frozenset[str] = frozenset()
-    aggregates: bool = False
-    previous: bool = False
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """The aliases that it reads."""
-        return self.plain | self.folded
+    query: q.Query
+    span: Span = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,157 +64,174 @@ class Names:
 
     ``shared`` are those of the ``partition`` columns that are variables of the rule. ``repeated``
     are the aliases that EVENT repeats: aggregates over them may stand in larger expressions.
+    ``own`` are the tables of a query in a condition, as it calls them: they come first.
     """
 
     aliases: Mapping[str, Alias]
     partition: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
     repeated: frozenset[str] = frozenset()
+    own: Mapping[str, Alias] = field(default_factory=dict)
 
-    def alias(self, name: s.Name) -> Alias:
+    def alias(self, name: str, span: Span) -> Alias:
         """The alias that a name stands for."""
-        found = self.aliases.get(name.text)
-        if found is None:
-            raise Refused(
-                s.span_of(name),
-                f"there is no alias '{name.text}' in FROM",
-                self._alias_hint(name.text),
-            )
-        return found
+        found = self.own.get(name) or self.aliases.get(name)
+        if found is not None:
+            return found
+        having = [alias.name for alias in self.aliases.values() if alias.stream == name]
+        hint = did_you_mean(name, self.aliases, f"add it: FROM …, stream {name}")
+        if having:
+            hint = f"'{name}' has the alias {' and '.join(having)} here"
+        raise Refused(span, f"there is no alias '{name}' in FROM", hint)
 
     def value(
-        self, node: s.Node, aggregates: bool = False, given: Mapping[str, s.Node] | None = None
-    ) -> Value:
+        self,
+        node: s.Node,
+        grouped: bool = False,
+        given: Mapping[str, Expr] | None = None,
+        queries: bool = False,
+    ) -> Expr:
         """An expression with every column read through its alias, or as a shared variable.
 
-        ``aggregates`` says that it is one over whole groups of events, as in SELECT and HAVING:
-        anything may be aggregated in it. ``given`` are names of values besides.
+        ``grouped`` says that it is one over whole groups of events, as in SELECT and HAVING:
+        anything may be aggregated in it. ``given`` are names of values besides. ``queries`` says
+        that it may hold others. Raises Refused.
         """
-        return _Resolver(self, aggregates, given or {}).value(node)
+        found = _Values(self, grouped, given or {}, queries).expr(node)
+        check_nesting(found, s.span_of(node))
+        return found
 
-    def column_of(self, alias: Alias, column: str, span: Span) -> s.Node:
+    def column_of(self, alias: Alias, column: str, span: Span) -> Column:
         """A column of an alias, at a place in the text."""
         if alias.name in self.repeated and column in self.shared:
-            return s.Name(column, span.start, span.end)  # all repetitions agree in it
-        return s.Dotted(alias.name, column, span.start, span.start, span.end)
+            return Var(column, span)  # all repetitions agree in it
+        if column in _TIMES:
+            return TimeOf(alias.name, "start" if column == "start" else "end", span)
+        return Attr(alias.name, column, span)
 
     def is_column(self, name: str) -> bool:
         """Whether some alias has a column of that name."""
         return any(name in alias.columns for alias in self.aliases.values())
 
-    def column(self, name: s.Name | s.Dotted) -> s.Node:
+    def column(self, name: s.Name | s.Dotted) -> Column:
         """A column as it was written, with its alias or without one."""
-        return self._column(name) if isinstance(name, s.Name) else self._dotted(name)
-
-    def _column(self, name: s.Name) -> s.Node:
-        """A column without an alias: that of the one alias that has it."""
-        if name.text in self.shared:
-            return name
-        having = [a for a in self.aliases.values() if name.text in a.readable]
-        if name.text in self.partition:  # which is about streams
-            having.sort(key=lambda alias: alias.table)
-        if len(having) == 1 or (having and name.text in self.partition):
-            return s.Dotted(having[0].name, name.text, name.start, name.start, name.end)
         span = s.span_of(name)
-        if having:
-            ways = " or ".join(f"{alias.name}.{name.text}" for alias in having)
-            raise Refused(
-                span, f"'{name.text}' could be a column of several aliases", f"write {ways}"
-            )
-        if name.text in self.aliases:
+        if isinstance(name, s.Name):
+            return self._bare_column(name.text, span)
+        alias = self.alias(name.label, Span(name.start, name.label_end))
+        if alias.table and name.attribute in _TIMES:
+            raise _timeless(alias, span)
+        if name.attribute not in alias.readable:
+            choices = alias.readable
             raise Refused(
                 span,
-                f"'{name.text}' is an alias, not a column",
-                f"read one of its columns, or its times: {name.text}.start, {name.text}.end",
+                f"'{alias.stream}' has no column '{name.attribute}'",
+                did_you_mean(name.attribute, choices, f"it has {', '.join(choices)}"),
+            )
+        return self.column_of(alias, name.attribute, span)
+
+    def _bare_column(self, name: str, span: Span) -> Column:
+        """A column without an alias: that of the one alias that has it."""
+        having = [alias for alias in self.own.values() if name in alias.columns]
+        if not having:
+            if name in self.shared:
+                return Var(name, span)
+            having = [alias for alias in self.aliases.values() if name in alias.readable]
+            if name in self.partition:  # which is about streams
+                having = sorted(having, key=lambda alias: alias.table)[:1]
+        if len(having) == 1:
+            return self.column_of(having[0], name, span)
+        if having:
+            ways = " or ".join(f"{alias.name}.{name}" for alias in having)
+            raise Refused(span, f"'{name}' could be a column of several aliases", f"write {ways}")
+        if name in self.aliases:
+            raise Refused(
+                span,
+                f"'{name}' is an alias, not a column",
+                f"read one of its columns, or its times: {name}.start, {name}.end",
             )
         known = dict.fromkeys(c for alias in self.aliases.values() for c in alias.columns)
         raise Refused(
             span,
-            f"no alias has a column '{name.text}'",
-            did_you_mean(name.text, known, f"there is {', '.join(known) or 'none'}"),
+            f"no alias has a column '{name}'",
+            did_you_mean(name, known, f"there is {', '.join(known) or 'none'}"),
         )
 
-    def _dotted(self, node: s.Dotted) -> s.Node:
-        alias = self.aliases.get(node.label)
-        if alias is None:
-            raise Refused(
-                Span(node.start, node.label_end),
-                f"there is no alias '{node.label}' in FROM",
-                self._alias_hint(node.label),
-            )
-        choices = alias.readable
-        if alias.table and node.attribute in _TIMES:
-            raise _timeless(alias, s.span_of(node))
-        if node.attribute not in choices:
-            raise Refused(
-                s.span_of(node),
-                f"'{alias.stream}' has no column '{node.attribute}'",
-                did_you_mean(node.attribute, choices, f"it has {', '.join(choices)}"),
-            )
-        if alias.name in self.repeated and node.attribute in self.shared:
-            return self.column_of(alias, node.attribute, s.span_of(node))
-        return node
 
-    def _alias_hint(self, name: str) -> str | None:
-        own = [alias.name for alias in self.aliases.values() if alias.stream == name]
-        if own:
-            return f"'{name}' has the alias {' and '.join(own)} here"
-        return did_you_mean(name, self.aliases, f"add it: FROM …, stream {name}")
+class _Values(Values):
+    """Resolves an expression of a query: its names are those of aliases and their columns.
 
+    An aggregate is a leaf, wherever it stands; what a rule's head cannot say, another rule does.
+    """
 
-class _Resolver:
-    """Resolves the names of one expression, noting which aliases it reads."""
+    __slots__ = ("given", "grouped", "names", "nested", "queries")
 
     def __init__(
-        self, names: Names, grouped: bool, given: Mapping[str, s.Node], nested: bool = False
+        self, names: Names, grouped: bool, given: Mapping[str, Expr], queries: bool
     ) -> None:
-        self.names, self.grouped, self.given, self.nested = names, grouped, given, nested
-        self.plain: set[str] = set()
-        self.folded: set[str] = set()
-        self.aggregates = self.previous = False
+        scope = Scope({}, dict.fromkeys(names.aliases, frozenset[str]()), frozenset(), frozenset())
+        super().__init__(scope, Refusing(Source("")))
+        self.names, self.grouped, self.given, self.queries = names, grouped, given, queries
+        self.nested = False
+        """Whether it is inside an aggregate."""
 
-    def value(self, node: s.Node) -> Value:
-        found = rewritten(node, self.leaf, self.call)
-        plain, folded = frozenset(self.plain), frozenset(self.folded)
-        return Value(found, plain, folded, self.aggregates, self.previous)
+    def _query(self, node: s.Nested) -> Expr:
+        return Query(node.query, s.span_of(node)) if self.queries else super()._query(node)
 
-    def leaf(self, name: s.Name | s.Dotted) -> s.Node:
-        if isinstance(name, s.Name) and name.text in self.given:
-            if not self.names.is_column(name.text):
-                return self.given[name.text]
-        found = self.names.column(name)
-        if isinstance(found, s.Dotted):
-            self.plain.add(found.label)
+    def _name(self, node: s.Name) -> Expr:
+        if node.text in self.given and not self.nested and not self.names.is_column(node.text):
+            return self.given[node.text]
+        return self.names.column(node)
+
+    def _dotted(self, node: s.Dotted) -> Expr:
+        return self.names.column(node)
+
+    def _is_event(self, node: s.Name) -> bool:
+        alias = self.names.aliases.get(node.text)
+        if alias is None or self.names.is_column(node.text):
+            return False
+        if alias.table:
+            raise _timeless(alias, s.span_of(node))
+        return True
+
+    def _duration(self, node: s.Apply) -> Expr:
+        given = [s.strip(arg) for arg in node.args]
+        if len(given) == 1 and isinstance(given[0], s.Name) and self._is_event(given[0]):
+            return super()._duration(node)
+        for arg in given if len(given) == 1 else ():
+            self.expr(arg)
+        raise Refused(
+            s.span_of(node), "DURATION takes an alias", f"write DURATION({min(self.names.aliases)})"
+        )
+
+    def _caused_by(self, node: s.Apply) -> Expr:
+        raise Refused(
+            s.span_of(node),
+            "CAUSED_BY is not part of event SQL in this version",
+            "write a rule: r(x.a) <- x: effect(), y: cause(), caused_by(x, y);",
+        )
+
+    def _apply(self, node: s.Apply) -> Expr:
+        name = node.name.lower()
+        if name in PATTERN_OPERATORS:
+            raise Refused(
+                Span(node.start, node.name_end),
+                f"{name.upper()} joins events, and a value is needed here",
+                "how events relate in time is said in EVENT: EVENT FOLLOWS(a, b, '1 min')",
+            )
+        found = super()._apply(node)
+        if name == PREVIOUS:
+            read = labels(found) & self.names.repeated
+            if self.grouped or self.nested or not read:
+                raise Refused(
+                    s.span_of(node),
+                    "PREV reads the repetition before, so it can stand only in a condition on what "
+                    "is repeated",
+                    "write EVENT SEQ(a, b+, c) WHERE b.price > PREV(b.price)",
+                )
         return found
 
-    def call(self, node: s.Apply) -> s.Node | None:
-        """Aggregates; and ``duration(a)`` and ``count(a)``, which are about an event, not about a
-        column."""
-        name = node.name.lower()
-        if is_aggregate(node):
-            return self.aggregate(node)
-        if name == PREVIOUS:
-            return self.repetition_before(node)
-        alias = self.event(node)
-        if alias is None or name != "duration":
-            return None
-        self.plain.add(alias.text)
-        minus = s.Op("infix", "-", alias.start, alias.end)
-        row = (_time(alias, "end"), minus, _time(alias, "start"))
-        return s.Paren((s.Chain(row, node.start, node.end, 2),), node.start, node.end, 3)
-
-    def event(self, node: s.Apply) -> s.Name | None:
-        """The alias that a function is called with, where that is no column."""
-        if len(node.args) != 1 or not isinstance(node.args[0], s.Name):
-            return None
-        alias = node.args[0]
-        if alias.text not in self.names.aliases or self.names.is_column(alias.text):
-            return None
-        if node.name.lower() in ("count", "duration") and self.names.aliases[alias.text].table:
-            raise _timeless(self.names.aliases[alias.text], s.span_of(node))
-        return alias
-
-    def aggregate(self, node: s.Apply) -> s.Node:
+    def _aggregate(self, node: s.Apply) -> Aggregate | Expr:
         """An aggregate over a group, or over the repetitions of a match."""
         span, shown = Span(node.start, node.name_end), node.name.upper()
         if self.nested:
@@ -220,38 +240,19 @@ class _Resolver:
                 f"{shown} is an aggregate, and cannot stand inside another",
                 "compute one in a query, and the other over this one: FROM (SELECT … AS x …) a",
             )
-        inner = _Resolver(self.names, self.grouped, {}, nested=True)
-        alias = self.event(node)
-        if alias is not None and node.name.lower() == "count":
-            inner.plain.add(alias.text)
-            found: s.Node = replace(node, args=(_time(alias, "start"),))
-        else:
-            found = replace(node, args=tuple(inner.value(arg).node for arg in node.args))
+        self.nested = True
+        found = super()._aggregate(node)
+        self.nested = False
+        assert isinstance(found, Aggregate)
         repeated = self.names.repeated
-        if not self.grouped and not (inner.plain & repeated if inner.plain else repeated):
+        read = frozenset() if found.arg is None else labels(found.arg)
+        if not self.grouped and not (read & repeated if read else repeated):
             raise Refused(
                 span,
                 f"{shown} is an aggregate, and WHERE looks at one match at a time",
                 "conditions on what is collected come in HAVING, at the end; those on what EVENT "
                 "repeats may be here",
             )
-        self.folded |= inner.plain
-        self.aggregates = True
-        return found
-
-    def repetition_before(self, node: s.Apply) -> s.Node:
-        """``PREV(b.price)``, which reads what is repeated."""
-        inner = _Resolver(self.names, self.grouped, {}, self.nested)
-        found = replace(node, args=tuple(inner.value(arg).node for arg in node.args))
-        if self.grouped or self.nested or not inner.plain & self.names.repeated:
-            raise Refused(
-                s.span_of(node),
-                "PREV reads the repetition before, so it can stand only in a condition on what is "
-                "repeated",
-                "write EVENT SEQ(a, b+, c) WHERE b.price > PREV(b.price)",
-            )
-        self.plain |= inner.plain
-        self.previous = True
         return found
 
 
@@ -263,81 +264,55 @@ def _timeless(alias: Alias, span: Span) -> Refused:
     )
 
 
-def is_aggregate(node: s.Node) -> bool:
-    """Whether a node is an aggregate. (``min`` and ``max`` of several values are not.)"""
-    inner = s.strip(node)
-    return isinstance(inner, s.Apply) and inner.name.lower() in AGGREGATES and len(inner.args) <= 1
+def free(name: str, taken: Container[str]) -> str:
+    """A name like one given, which nothing else has."""
+    while name in taken:
+        name += "′"
+    return name
 
 
-def _time(alias: s.Name, which: str) -> s.Dotted:
-    return s.Dotted(alias.text, which, alias.end, alias.start, alias.end)
+# -- expressions
 
 
-def rewritten(
-    node: s.Node,
-    leaf: Callable[[s.Name | s.Dotted], s.Node],
-    call: Callable[[s.Apply], s.Node | None] = lambda node: None,
-) -> s.Node:
-    """An expression with its names replaced. ``call`` may replace whole calls."""
-
-    def inside(node: s.Node) -> s.Node:
-        return rewritten(node, leaf, call)
-
-    match node:
-        case s.Name() | s.Dotted():
-            return leaf(node)
-        case s.Apply():
-            found = call(node)
-            return found if found is not None else replace(node, args=tuple(map(inside, node.args)))
-        case s.Distinct():
-            return replace(node, value=inside(node.value))
-        case s.Paren():
-            return replace(node, items=tuple(map(inside, node.items)))
-        case s.Chain():
-            parts = tuple(
-                replace(part, items=tuple(map(inside, part.items)))
-                if isinstance(part, s.Op)
-                else inside(part)
-                for part in node.parts
-            )
-            return replace(node, parts=parts)
-    # Whatever else can be written is no value; the resolver says so.
-    return node
+def span_of(node: Expr | Pattern) -> Span:
+    """Where an expression or a pattern stands in the text."""
+    span: Span = getattr(node, "span")  # noqa: B009 (every class of them has one)
+    return span
 
 
-def renamed(node: s.Node, names: Mapping[str, str]) -> s.Node:
-    """An expression, its names resolved, that reads other aliases instead."""
-
-    def leaf(name: s.Name | s.Dotted) -> s.Node:
-        if isinstance(name, s.Dotted) and name.label in names:
-            return replace(name, label=names[name.label])
-        return name
-
-    return rewritten(node, leaf)
+def aggregates(expr: Expr) -> list[Aggregate]:
+    """The aggregates in an expression."""
+    return [leaf.aggregate for leaf in leaves(expr) if isinstance(leaf, Folded)]
 
 
-def conjuncts(node: s.Node) -> list[s.Node]:
-    """The parts of a condition that AND joins."""
-    inner = s.strip(node)
-    if isinstance(inner, s.Paren):
-        return [part for item in inner.items for part in conjuncts(item)]
-    if not isinstance(inner, s.Chain) or any(
-        isinstance(part, s.Op) and part.text == "or" for part in inner.parts
-    ):
-        return [node]
-    rows: list[list[s.Node | s.Op]] = [[]]
-    for part in inner.parts:
-        if isinstance(part, s.Op) and part.text == "and":
-            rows.append([])
-        else:
-            rows[-1].append(part)
-    if len(rows) == 1:
-        return [inner]
-    found: list[s.Node] = []
-    for row in rows:
-        only = row[0]
-        if len(row) == 1 and not isinstance(only, s.Op):
-            found += conjuncts(only)
-        else:
-            found.append(s.Chain(tuple(row), row[0].start, row[-1].end, inner.depth))
-    return found
+def aggregated(expr: Expr) -> frozenset[str]:
+    """The aliases that the aggregates of an expression read."""
+    read = (labels(each.arg) for each in aggregates(expr) if each.arg is not None)
+    return frozenset[str]().union(*read)
+
+
+def reads(expr: Expr) -> frozenset[str]:
+    """The aliases that an expression reads, by themselves or in aggregates."""
+    return labels(expr) | aggregated(expr)
+
+
+def mapped(expr: Expr, leaf: Callable[[Expr], Expr], inside: bool = False) -> Expr:
+    """An expression with its leaves replaced; an aggregate is one, unless ``inside`` says that what
+    it reads is to be replaced instead."""
+    if isinstance(expr, Call):
+        return replace(expr, args=tuple([mapped(arg, leaf, inside) for arg in expr.args]))
+    if not inside or not isinstance(expr, Folded) or expr.aggregate.arg is None:
+        return leaf(expr)
+    arg = mapped(expr.aggregate.arg, leaf)
+    return replace(expr, aggregate=replace(expr.aggregate, arg=arg))
+
+
+def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """An expression that reads other aliases instead."""
+
+    def leaf(node: Expr) -> Expr:
+        if isinstance(node, Attr | TimeOf) and node.label in names:
+            return replace(node, label=names[node.label])
+        return node
+
+    return mapped(expr, leaf, inside=True)

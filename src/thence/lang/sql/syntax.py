@@ -31,7 +31,7 @@ class Operation:
     """
 
     name: str
-    parts: tuple[Happening, ...]
+    parts: tuple[EventExpr, ...]
     limit: Limit | None
     name_end: int
     start: int
@@ -43,7 +43,7 @@ class Operation:
 class Negation:
     """``NOT c`` or ``!c``; ``NOT(c, BETWEEN(a, b))`` has several parts."""
 
-    parts: tuple[Happening, ...]
+    parts: tuple[EventExpr, ...]
     start: int
     end: int
     depth: int
@@ -53,7 +53,7 @@ class Negation:
 class Several:
     """``(a, b)``, which means something only behind NOT."""
 
-    parts: tuple[Happening, ...]
+    parts: tuple[EventExpr, ...]
     start: int
     end: int
     depth: int
@@ -63,7 +63,7 @@ class Several:
 class Limited:
     """``(a seq b) WITHIN 10 s``."""
 
-    base: Happening
+    base: EventExpr
     limit: int
     start: int
     end: int
@@ -74,7 +74,7 @@ class Limited:
 class Repeated:
     """``b+``, ``b*``, ``b{2,5}``; ``most`` is None for any number."""
 
-    base: Happening
+    base: EventExpr
     least: int
     most: int | None
     start: int
@@ -82,7 +82,7 @@ class Repeated:
     depth: int
 
 
-Happening: TypeAlias = s.Name | Operation | Negation | Several | Limited | Repeated
+EventExpr: TypeAlias = s.Name | Operation | Negation | Several | Limited | Repeated
 """What can stand in an EVENT clause; a name is an alias."""
 
 
@@ -129,7 +129,7 @@ class Select:
     items: tuple[s.Term | AllColumns, ...]
     sources: tuple[SourceItem, ...]
     partition: tuple[s.Name, ...]
-    happening: Happening | None
+    event: EventExpr | None
     conditions: tuple[s.Node, ...]
     limits: tuple[Limit, ...]
     start: int

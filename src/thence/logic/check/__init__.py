@@ -14,7 +14,7 @@ from thence.logic.check.endless import invents_values
 from thence.logic.check.facts import check_facts
 from thence.logic.check.graph import check_recursion, dependency_graph
 from thence.logic.check.problems import Problems
-from thence.logic.check.rules import check_rule
+from thence.logic.check.rules import check_columns, check_rule
 from thence.logic.check.scopes import RuleView, view_of
 from thence.logic.check.typing import (
     Columns,
@@ -69,8 +69,9 @@ def check_program(program: LogicProgram) -> Checked:
             problems.error(
                 rule.head_span,
                 f"'{name}' is declared with `{word}`, so no rule can derive it",
-                "give the derived event another name",
+                "give the derived event another name, or remove the declaration",
             )
+        check_columns(rule, problems)
     problems.raise_if_any()
     graph = dependency_graph(views)
     check_recursion(graph, problems)
@@ -83,7 +84,7 @@ def check_program(program: LogicProgram) -> Checked:
     _check_known(columns, first_rules, views, problems)
     problems.raise_if_any()
     schemas = dict(declared)
-    schemas |= {name: derived_schema(name, columns[name]) for name in first_rules}
+    schemas |= {name: derived_schema(rule, columns[name]) for name, rule in first_rules.items()}
     return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings())
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from thence.logic.check.names import check_read
 from thence.logic.check.problems import Problems
-from thence.logic.check.scopes import RuleView, Scope, view_of
+from thence.logic.check.scopes import RuleView, Scope, inside_of, view_of
 from thence.logic.expr import Aggregate, Attr, Expr, Folded, TimeOf, Var, leaves
-from thence.logic.ops import Label, Moments, Pattern, Repeat, Rule, Where, While, Within
+from thence.logic.ops import Moments, Repeat, Rule, While
 from thence.logic.repetition import reads_previous
 
 _DISTINCT = frozenset({"count", "sum", "avg", "list"})
@@ -36,7 +36,8 @@ def check_aggregates(view: RuleView, problems: Problems) -> None:
         if isinstance(term.value, Aggregate):
             _check(term.value, view, problems)
     plain = [term.value for term in view.rule.terms if not isinstance(term.value, Aggregate)]
-    for expr, scope in (*((value, view.root) for value in plain), *view.conditions):
+    given = [(arg, scope) for atom, scope in view.atoms for _, arg in atom.args]
+    for expr, scope in (*((value, view.root) for value in plain), *view.conditions, *given):
         for leaf in leaves(expr):
             if isinstance(leaf, Folded):
                 _check_folded(leaf, scope, view, problems)
@@ -185,10 +186,7 @@ def _label_of(atom: int, view: RuleView) -> object:
     """The label of an atom, or what else tells it from others."""
     for label, definitions in view.definitions.items():
         for definition in definitions:
-            pattern: Pattern = definition
-            while isinstance(pattern, Label | Within | Where):
-                pattern = pattern.pattern
-            if id(pattern) == atom:
+            if id(inside_of(definition)) == atom:
                 return label
     return atom
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
-from thence.logic.conjunct import is_inner
 from thence.logic.expr import CausedBy, Expr, TimeOf, read_by
 from thence.logic.ops import (
     Allen,
@@ -41,12 +40,14 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
     for part in walk(view.rule.body):
         if isinstance(part, NoFact):
             _check_absent(part, facts, problems)
+        else:
+            _check_occurs(part, facts, problems)
     if not tables:
         return
     whole = facts.table_of(view.rule.body)
     if whole is not None:
-        event = view.rule.event
-        where = "this part of a rule" if is_inner(event) else f"the body of '{event}'"
+        rule = view.rule
+        where = "this part of a rule" if rule.hidden else f"the body of '{rule.event}'"
         problems.error(
             view.rule.span,
             f"nothing in {where} occurs: the table '{whole}' has rows, "
@@ -137,6 +138,20 @@ def _check_absent(part: NoFact, facts: _Facts, problems: Problems) -> None:
         )
 
 
+def _check_occurs(part: Pattern, facts: _Facts, problems: Problems) -> None:
+    """Refuse what only says what is absent or collected, unless it is beside what occurs."""
+    for each in children(part):
+        timeless = isinstance(each, While | NoFact) and not isinstance(part, And)
+        if isinstance(each, And):
+            timeless = all(isinstance(inner, While | NoFact) for inner in each.parts)
+        if timeless and (written(part) is None or facts.table_of(each) is None):
+            problems.error(
+                _span(each),
+                "there is no event here, only conditions",
+                "name at least one event that the conditions are about",
+            )
+
+
 def _check_operands(part: Pattern, facts: _Facts, problems: Problems) -> None:
     """Refuse what relates the time of a fact to something, or is itself related."""
     parts = children(part)
@@ -149,7 +164,7 @@ def _check_operands(part: Pattern, facts: _Facts, problems: Problems) -> None:
             "join it to an event with `and`, or write one rule per branch",
         )
         return
-    word = _word(part)
+    word = written(part)
     if word is None:
         return
     for each, table in zip(parts, tables, strict=True):
@@ -169,7 +184,7 @@ def _hint(part: Pattern, table: str) -> str:
     return f"look it up beside the event, after a comma or with `and`: event(…) and {table}(…)"
 
 
-def _word(part: Pattern) -> str | None:
+def written(part: Pattern) -> str | None:
     """How an operator that is about times is written."""
     match part:
         case Seq():

@@ -7,7 +7,6 @@ from itertools import combinations
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, Scope
-from thence.logic.conjunct import is_inner
 from thence.logic.expr import (
     Aggregate,
     Attr,
@@ -37,6 +36,9 @@ def check_names(view: RuleView, problems: Problems) -> None:
     for term in view.rule.terms:
         if not isinstance(term.value, Aggregate):
             check_read(term.value, view.root, view, problems)
+    for variable, _ in view.assignments:
+        if variable.name in view.definitions:
+            _refuse_label_as_value(variable.name, variable.span, problems)
     if len(view.scopes) > 1:
         _check_shared(view, problems)
     _warn_of_single_uses(view, problems)
@@ -65,19 +67,28 @@ def _refuse_variable(
     if holders:
         problems.error(span, *_elsewhere(f"'{name}'", holders[0], f"({name})"))
         return
+    if name in view.definitions:
+        _refuse_label_as_value(name, span, problems)
+        return
     hint = did_you_mean(
         name,
         {each for each in scope.visible() if each != name},
         f"bind it in an argument of an event, or give it a value with {name} = …",
     )
-    if name in view.definitions:
-        hint = f"'{name}' is a label: read {name}.start, {name}.end or an attribute of it"
     problems.error(span, f"'{name}' is not bound", hint)
+
+
+def _refuse_label_as_value(name: str, span: Span, problems: Problems) -> None:
+    problems.error(
+        span,
+        f"'{name}' is a label, not a value",
+        f"read one of its attributes, or its times: {name}.start, {name}.end",
+    )
 
 
 def _refuse_label(label: str, span: Span, view: RuleView, problems: Problems) -> None:
     holders = [each for each in view.scopes if label in each.labels]
-    if is_inner(label):
+    if any(definition.hidden for definition in view.definitions.get(label, ())):
         # What is read of a pattern that is evaluated on its own comes through a label of its own.
         problems.error(
             span,

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thence.logic.check.aggregates import check_aggregates
+from thence.logic.check.facts import written
+from thence.logic.check.labels import check_labels
 from thence.logic.check.names import check_names
 from thence.logic.check.problems import Problems
-from thence.logic.check.scopes import RuleView
+from thence.logic.check.scopes import RuleView, inside_of
 from thence.logic.check.typing import Columns, RuleTypes, Unknown
-from thence.logic.expr import Attr, Call, Const, Expr, TimeOf, Var
+from thence.logic.expr import Aggregate, Attr, Call, Const, Expr, TimeOf, Var
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import TypeProblem
+from thence.logic.heads import preferred_name
 from thence.logic.history import is_own_rule
+from thence.logic.moments import MOST_TICKS
 from thence.logic.ops import (
     AnyOne,
     At,
@@ -23,7 +27,6 @@ from thence.logic.ops import (
     Repeat,
     Rule,
     Ticks,
-    Where,
     While,
     Within,
     exprs_of,
@@ -31,6 +34,7 @@ from thence.logic.ops import (
 )
 from thence.logic.widening import common_type, united
 from thence.model.names import did_you_mean
+from thence.model.schema import RESERVED_ATTRIBUTES
 from thence.model.source import NOWHERE, Span
 from thence.model.types import Type
 
@@ -46,11 +50,11 @@ def check_rule(
             f"nothing in the body of '{rule.event}' occurs: there is no event that it waits for",
             "name an event, or an instant such as at '2026-01-01T06:00:00Z'",
         )
+    check_labels(view, problems)
     for part in view.misplaced:
-        what = "`while … collect`" if isinstance(part, While) else f"`{part.operator}`"
-        inside = (
-            "inside another pattern" if isinstance(part, While) else "in a choice or an absence"
-        )
+        what, inside = f"`{written(part)}`", "in a choice or an absence"
+        if isinstance(part, While):
+            inside = "inside another pattern"
         problems.error(
             part.span,
             f"{what} cannot stand {inside}",
@@ -63,7 +67,49 @@ def check_rule(
     _check_atoms(view, types, problems)
     _check_conditions(view, types, problems)
     _check_head(view, types, first_rules[rule.event], problems)
+    _check_parts(view, problems)
     _warn_of_instants(view, problems)
+
+
+def _check_parts(view: RuleView, problems: Problems) -> None:
+    """Refuse operators whose durations make no sense, and labels that they cannot take."""
+    for part in walk(view.rule.body):
+        match part:
+            case Within(Ticks() | At() | Moments(operator="periodic"), span=span):
+                problems.warn(
+                    span,
+                    "this is an instant of the clock, so it is within any time",
+                    "put `within` around this and what it is to be near to",
+                )
+            case Moments(limit=limit, span=span) | While(reach=int(limit), span=span) if limit < 0:
+                problems.error(span, "the duration cannot be negative")
+            case Moments(operator="periodic", limit=0, span=span):
+                problems.error(span, "a period takes some time", "write periodic(a, 10 s, c)")
+            case Moments("without", (_, closing), (_, earlier)):
+                _check_first(closing, earlier, problems)
+            case Ticks(_, period, reach, span) if period <= 0 or reach <= 0:
+                problems.error(span, "the durations of ticks must be more than nothing")
+            case Ticks(_, period, reach, span) if reach // period > MOST_TICKS:
+                problems.error(
+                    span,
+                    f"these are {reach // period:,} ticks for each event",
+                    f"there may be {MOST_TICKS:,} at most; make the period longer",
+                )
+
+
+def _check_first(closing: Pattern, earlier: Pattern, problems: Problems) -> None:
+    """What ends ``without`` may stand for what must not come earlier as well, and a label would
+    make one and the same event of the two."""
+    before = {part.name for part in walk(earlier) if isinstance(part, Label)}
+    for part in walk(closing):
+        if isinstance(part, Label) and part.name in before:
+            problems.error(
+                part.span,
+                "what ends `without` is the first of its kind, and cannot carry a label",
+                "read its attributes through variables, c(x), or say what must not come "
+                "earlier: without(a, b, l: c(x), c(x))",
+            )
+            return
 
 
 def _warn_of_instants(view: RuleView, problems: Problems) -> None:
@@ -83,24 +129,11 @@ def _warn_of_instants(view: RuleView, problems: Problems) -> None:
                     )
                 case Call(_, args):
                     stack += args
-    for part in walk(view.rule.body):
-        match part:
-            case Within(Ticks() | At() | Moments(operator="periodic"), span=span):
-                problems.warn(
-                    span,
-                    "this is an instant of the clock, so it is within any time",
-                    "put `within` around this and what it is to be near to",
-                )
 
 
 def _is_instant(label: str, view: RuleView) -> bool:
     """Whether what a label names can only be an instant."""
-    patterns = [definition.pattern for definition in view.definitions.get(label, ())]
-    while any(isinstance(pattern, Label | Within | Where) for pattern in patterns):
-        patterns = [
-            pattern.pattern if isinstance(pattern, Label | Within | Where) else pattern
-            for pattern in patterns
-        ]
+    patterns = [inside_of(definition) for definition in view.definitions.get(label, ())]
     points = At | AnyOne | Moments | Ticks
     return bool(patterns) and all(isinstance(pattern, points) for pattern in patterns)
 
@@ -115,7 +148,7 @@ def _check_policy(view: RuleView, problems: Problems) -> None:
     events = {
         name
         for name, labels in view.definitions.items()
-        if all(_names_an_event(label.pattern) for label in labels)
+        if all(map(_names_an_event, labels))
         and (view.root.sees_label(name) or any(name in scope.labels for scope in repeated))
     }
     for label, _ in policy.labels:
@@ -127,9 +160,8 @@ def _check_policy(view: RuleView, problems: Problems) -> None:
             )
 
 
-def _names_an_event(pattern: Pattern) -> bool:
-    while isinstance(pattern, Label | Within | Where):
-        pattern = pattern.pattern
+def _names_an_event(label: Label) -> bool:
+    pattern = inside_of(label)
     return isinstance(pattern, Atom) or is_own_rule(pattern)
 
 
@@ -151,7 +183,7 @@ def _check_atoms(view: RuleView, types: RuleTypes, problems: Problems) -> None:
             if attribute not in known:
                 problems.error(
                     _span(argument),
-                    f"{atom.event} has no attribute '{attribute}'",
+                    f"'{atom.event}' has no attribute '{attribute}'",
                     did_you_mean(attribute, known, f"it has {', '.join(known) or 'none'}"),
                 )
                 continue
@@ -266,11 +298,20 @@ def _check_head(view: RuleView, types: RuleTypes, first: Rule, problems: Problem
             rule.head_span,
             f"'{rule.event}' has {len(rule.terms)} terms here and {len(first.terms)} in the rule "
             f"on line {line}",
-            "rules of one event have the same terms",
+            f"the first rule has {rule.event}({', '.join(term.name for term in first.terms)}); all "
+            "rules of one event agree",
         )
         return
     columns = types.columns[rule.event]
+    if rule is first:
+        _warn_of_names(rule, problems)
     for place, (name, term) in enumerate(zip(columns, rule.terms, strict=True), start=1):
+        if term.name != name:
+            problems.error(
+                term.span,
+                f"this column of '{rule.event}' is called '{name}' by its first rule",
+                f"write `as {name}`, or leave the name out",
+            )
         try:
             found = types.of_term(term.value)
         except TypeProblem as problem:
@@ -287,6 +328,33 @@ def _check_head(view: RuleView, types: RuleTypes, first: Rule, problems: Problem
                 f"line {line}",
                 _conversion(found, expected, line),
             )
+
+
+def check_columns(rule: Rule, problems: Problems) -> None:
+    """Refuse names that were given to columns, and are taken."""
+    seen: set[str] = set()
+    for term in filter(lambda term: term.named, rule.terms):
+        if term.name in seen or term.name in RESERVED_ATTRIBUTES:
+            why = "another column has that name" if term.name in seen else "that name is reserved"
+            problems.error(
+                term.span, f"a column cannot be called '{term.name}': {why}", "choose another"
+            )
+        seen.add(term.name)
+
+
+def _warn_of_names(rule: Rule, problems: Problems) -> None:
+    """A remark on each column that could not have the name that it suggests itself."""
+    for term in rule.terms:
+        suggested = preferred_name(term.value)
+        if isinstance(term.value, Aggregate) or suggested in (None, term.name) or term.named:
+            continue
+        why = "another column" if suggested not in RESERVED_ATTRIBUTES else "every result"
+        problems.warn(
+            term.span,
+            f"this column of '{rule.event}' is called '{term.name}', not '{suggested}': {why} "
+            f"has {'that name' if why == 'another column' else 'a column of that name'}",
+            f"name it yourself: {expr_text(term.value)} as …",
+        )
 
 
 def _equality(left: str, one: Type, right: str, two: Type) -> str:

@@ -265,6 +265,13 @@ def _inner(view: RuleView, kind: ScopeKind, parent: Scope, span: Span) -> Scope:
     return scope
 
 
+def inside_of(pattern: Pattern) -> Pattern:
+    """The pattern inside the labels and conditions around it."""
+    while isinstance(pattern, Label | Within | Where):
+        pattern = pattern.pattern
+    return pattern
+
+
 def _assign(view: RuleView) -> None:
     """Let conditions ``v = e`` bind variables that nothing else binds, until none is left."""
     candidates = [

@@ -11,6 +11,7 @@ from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, V
 from thence.logic.functions import TypeProblem, type_of
 from thence.logic.ops import Atom, Label, Or, Pattern, Rule, Where, Within
 from thence.logic.widening import united
+from thence.model.names import no_attribute
 from thence.model.schema import Attribute, EventSchema
 from thence.model.types import BOOL, FLOAT, INT, NULL, TIMESTAMP, Type, list_of
 
@@ -84,11 +85,8 @@ class RuleTypes:
             if known is None:
                 raise Unknown
             if read.name not in known:
-                raise TypeProblem(
-                    f"{atom.event} has no attribute '{read.name}'",
-                    read.span,
-                    f"it has {', '.join(known)}" if known else None,
-                )
+                said, hint = no_attribute(atom.event, read.name, (*known, "start", "end"))
+                raise TypeProblem(said, read.span, hint)
             here = known[read.name]
             if here is None:
                 raise Unknown
@@ -235,8 +233,11 @@ def _learn(view: RuleView, columns: dict[str, dict[str, Type | None]]) -> bool:
     return learned
 
 
-def derived_schema(name: str, columns: Mapping[str, Type | None]) -> EventSchema:
-    """The schema of an event whose columns are all known."""
-    return EventSchema(
-        name, tuple(Attribute(each, kind) for each, kind in columns.items() if kind is not None)
-    )
+def derived_schema(rule: Rule, columns: Mapping[str, Type | None]) -> EventSchema:
+    """The schema of an event whose columns are all known, from its first rule."""
+    found = [
+        Attribute(name, kind, term.role)
+        for (name, kind), term in zip(columns.items(), rule.terms, strict=True)
+        if kind is not None
+    ]
+    return EventSchema(rule.event, tuple(found), hidden=rule.hidden)

@@ -1,7 +1,7 @@
 """``caused_by(x, y)``: whether ``y`` is among the events that ``x`` was made of, at any depth.
 
 What ``x`` can be made of is written in the rules that derive it. So for each pair of types that a
-program asks about there is a hidden event, at the interval of the effect, whose attributes are
+program asks about there is a auxiliary event, at the interval of the effect, whose attributes are
 those of the effect, those of a cause, and its times. Its rules are the effect's own: once for each
 event in them that is such a cause itself, and once for each that was made of one in turn. The
 condition then is a join with that event; negated, its absence.
@@ -9,11 +9,12 @@ condition then is a join with that event; negated, its absence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
 from thence.logic.alternatives import TooManyAlternatives
+from thence.logic.auxiliary import OWN, Auxiliary, canonical
 from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, view_of
@@ -46,18 +47,20 @@ from thence.model.names import did_you_mean
 from thence.model.source import Span
 
 
-def with_causes(program: LogicProgram) -> LogicProgram:
-    """The same program, with joins in the place of ``caused_by`` and the hidden rules they need.
+def with_causes(program: LogicProgram, auxiliary: Auxiliary) -> LogicProgram:
+    """The same program, with joins in the place of ``caused_by`` and the auxiliary rules they need.
 
     The program is one that was checked and has no patterns with rules of their own. Raises a
     CheckError where a cause cannot be asked for.
     """
     if not any(map(_asks, program.rules)):
         return program
-    causes = _Causes(program)
-    rules = [causes.answered(rule) for rule in program.rules]
+    causes = _Causes(program, auxiliary)
+    for event in auxiliary.events:
+        auxiliary.define(event, map(causes.answered, auxiliary.rules_of(event)))
+    rules = [causes.answered(rule) for rule in program.rules if rule.event not in auxiliary]
     causes.problems.raise_if_any()
-    return replace(program, rules=(*causes.rules, *rules))
+    return replace(program, rules=(*rules, *auxiliary.rules))
 
 
 def _asks(rule: Rule) -> bool:
@@ -66,17 +69,14 @@ def _asks(rule: Rule) -> bool:
 
 @dataclass(slots=True)
 class _Causes:
-    """The hidden rules that a program needs, made as they are asked for."""
+    """The auxiliary rules that a program needs, made as they are asked for."""
 
     program: LogicProgram
-    rules: list[Rule] = field(default_factory=list)
+    auxiliary: Auxiliary
     problems: Problems = field(init=False)
     names: dict[str, tuple[str, ...]] = field(init=False)
     rules_of: dict[str, list[Rule]] = field(init=False)
-    _made: dict[tuple[str, str], str] = field(default_factory=dict)
-    _timed: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
-    _copied: set[str] = field(default_factory=set)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ class _Causes:
             *self._same_values(pair, "x", asked.effect, effect),
             *self._same_values(pair, "y", asked.cause, cause),
         ]
-        absent = _where(Label(pair, Atom(name)), conditions)
+        absent = _where(_labelled(pair, name), conditions)
         none = Moments("other_than", (Ref(asked.effect),), (absent,), span=asked.span)
         return SemiJoin(pattern, none, asked.span)
 
@@ -183,7 +183,7 @@ class _Causes:
             yield same(Attr(pair, f"{side}.{name}"), Attr(label, name))
 
     def _pair_of(self, asked: CausedBy, view: RuleView) -> tuple[str, str, str] | None:
-        """The hidden event for a question, the type of the effect and that of the cause."""
+        """The auxiliary event for a question, the type of the effect and that of the cause."""
         effect, cause = (self._type_of(label, asked, view) for label in (asked.effect, asked.cause))
         if effect is None or cause is None:
             return None
@@ -204,7 +204,7 @@ class _Causes:
         return None
 
     def _made_of(self, effect: str) -> str:
-        known = sorted(each for each in self.reach(effect) if not each.startswith(INNER))
+        known = sorted(each for each in self.reach(effect) if each not in self.auxiliary)
         return f"it is made of {', '.join(known)}"
 
     def _type_of(self, label: str, asked: CausedBy, view: RuleView) -> str | None:
@@ -252,19 +252,15 @@ class _Causes:
             for each in found
         ]
 
-    # -- the hidden events
+    # -- the auxiliary events
 
     def _timed_event(self, event: str, attributes: tuple[str, ...]) -> str:
-        """A hidden event with the times of others as attributes, so that they can be joined on; and
-        with those of their own attributes that go with them."""
-        if (event, attributes) not in self._timed:
-            name = f"{INNER}when {event}{''.join(f' {each}' for each in attributes)}"
-            self._timed[event, attributes] = name
-            label = f"{INNER}e"
-            terms = [HeadTerm(which, _time(label, which)) for which in ("start", "end")]
-            terms += [HeadTerm(f"y.{each}", Attr(label, each)) for each in attributes]
-            self.rules.append(Rule(name, tuple(terms), Label(label, Atom(event))))
-        return self._timed[event, attributes]
+        """An auxiliary event with the times of others as attributes, so that they can be joined on;
+        and with those of their own attributes that go with them."""
+        label = f"{INNER}e"
+        terms = [HeadTerm(which, _time(label, which)) for which in ("start", "end")]
+        terms += [HeadTerm(f"y.{each}", Attr(label, each)) for each in attributes]
+        return self.auxiliary.event([Rule(OWN, tuple(terms), _labelled(label, event))])
 
     def _shared(self, effect: str, cause: str) -> Shared:
         """What an effect of a type always has in common with its causes of another."""
@@ -280,28 +276,32 @@ class _Causes:
         return shared_attributes(effect, cause, ways, self.reach, self.names)
 
     def pair(self, effect: str, cause: str, span: Span) -> str:
-        """The hidden event of which there is one for each effect of one type and its cause of
+        """The auxiliary event of which there is one for each effect of one type and its cause of
         another."""
-        if (effect, cause) in self._made:
-            return self._made[effect, cause]
-        name = self._made[effect, cause] = f"{INNER}{effect} by {cause}"
-        for number, rule in enumerate(self.rules_of[effect]):
+        # Pairs may be of pairs of themselves, so they have a name before they have rules.
+        name, new = self.auxiliary.reserved(f"{effect!r} by {cause!r}")
+        found: list[Rule] = []
+        for rule in self.rules_of[effect] if new else ():
             if not self._can_look_into(rule, span):
                 continue
-            results = f"{INNER}{effect} of rule {number + 1}"
             self._check_repeated(rule, cause, span)
             self._check_counted(rule, cause, span)
             for derivation in self._makings(rule):
-                if derivation.group and results not in self._copied:
-                    self._copied.add(results)
-                    self.rules.append(self.answered(replace(rule, event=results)))
+                results = self._results(rule) if derivation.group else None
                 for label, atom in derivation.atoms:
                     if atom.event == cause:
-                        self._add(name, effect, derivation, label, derivation.body, results, rule)
+                        found.append(self._pair(derivation, label, derivation.body, results, rule))
                     if cause in self.reach(atom.event):
-                        self._add_through(
-                            name, effect, cause, derivation, (label, atom), results, rule
-                        )
+                        found += self._pair_through(cause, derivation, (label, atom), results, rule)
+        if new:
+            self.auxiliary.define(name, found)
+        return name
+
+    def _results(self, rule: Rule) -> str:
+        """The event for the results of one rule of an event."""
+        name, new = self.auxiliary.reserved(f"results of {canonical([rule])}")
+        if new:
+            self.auxiliary.define(name, [self.answered(rule)])
         return name
 
     def _check_repeated(self, rule: Rule, cause: str, span: Span) -> None:
@@ -347,30 +347,25 @@ class _Causes:
         )
         return False
 
-    def _add(
+    def _pair(
         self,
-        name: str,
-        effect: str,
         derivation: Derivation,
         cause: str,
         body: Pattern,
-        results: str,
+        results: str | None,
         rule: Rule,
         through: str | None = None,
-    ) -> None:
+    ) -> Rule:
         """A rule of a pair: the effect's own, with the values of the cause in the head. They are
         those of an event, or, ``through`` one that it was made of in turn, of that one's pair."""
         group = f"{INNER}group"
-        shown = zip(self.names[effect], rule.terms, strict=True)
-        values = {
-            each: Attr(group, each) if derivation.group else term.value for each, term in shown
-        }
-        if derivation.group:
+        shown = list(zip(self.names[rule.event], rule.terms, strict=True))
+        values = {each: Attr(group, each) if results else term.value for each, term in shown}
+        if results is not None:
             whole = f"{INNER}whole"
-            shown = zip(self.names[effect], rule.terms, strict=True)
             plain = [(n, t.value) for n, t in shown if not isinstance(t.value, Aggregate)]
             body = _where(
-                SemiJoin(Label(whole, body), Label(group, Atom(results))),
+                SemiJoin(Label(whole, body, hidden=True), _labelled(group, results)),
                 [
                     *_same_times(group, whole),
                     *(same(Attr(group, each), value) for each, value in plain),
@@ -384,39 +379,36 @@ class _Causes:
         for which in ("start", "end"):
             time = Attr(cause, f"y.{which}") if through else _time(cause, which)
             terms.append(HeadTerm(f"y.{which}", time))
-        made = Rule(name, tuple(terms), body, rule.span, rule.head_span, rule.policy)
-        self.rules.append(self.answered(made))
+        return self.answered(Rule(OWN, tuple(terms), body, rule.span, rule.head_span, rule.policy))
 
-    def _add_through(
+    def _pair_through(
         self,
-        name: str,
-        effect: str,
         cause: str,
         derivation: Derivation,
         part: tuple[str, Atom],
-        results: str,
+        results: str | None,
         rule: Rule,
-    ) -> None:
+    ) -> Iterator[Rule]:
         """A rule of a pair by way of an event between effect and cause."""
         label, atom = part
         if rule.policy != UNRESTRICTED:
             self.problems.error(
                 rule.policy.span,
-                f"the policy of '{effect}' chooses before it is known what '{atom.event}' was made "
-                "of, so causes behind that cannot be asked for",
+                f"the policy of '{rule.event}' chooses before it is known what '{atom.event}' was "
+                "made of, so causes behind that cannot be asked for",
                 "give what it chooses from a rule of its own",
             )
             return
         between = f"{INNER}between"
         pair = self.pair(atom.event, cause, atom.span)
         joined = _where(
-            SemiJoin(derivation.body, Label(between, Atom(pair))),
+            SemiJoin(derivation.body, _labelled(between, pair)),
             [
                 *_same_times(between, label),
                 *(same(Attr(between, f"x.{n}"), Attr(label, n)) for n in self.names[atom.event]),
             ],
         )
-        self._add(name, effect, derivation, between, joined, results, rule, through=cause)
+        yield self._pair(derivation, between, joined, results, rule, through=cause)
 
 
 def same(one: Expr, other: Expr) -> Expr:
@@ -430,8 +422,8 @@ def _atoms(view: RuleView, label: str) -> list[Atom]:
     return [part for inside in parts for part in inside if isinstance(part, Atom)]
 
 
-def _labelled(label: str, event: str, args: list[tuple[str, Var]]) -> Label:
-    return Label(label, Atom(event, tuple(args)))
+def _labelled(label: str, event: str, args: Sequence[tuple[str, Var]] = ()) -> Label:
+    return Label(label, Atom(event, tuple(args)), hidden=True)
 
 
 def _time(label: str, which: str) -> TimeOf:

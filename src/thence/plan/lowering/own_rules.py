@@ -1,9 +1,9 @@
-"""Patterns that are evaluated on their own: each becomes a rule of its own, which no user can name.
+"""Patterns that are evaluated on their own: each becomes an auxiliary event.
 
 A policy chooses among all matches of a pattern, whatever stands around it; ``periodic`` goes on
 from its own last tick; and what is repeated is an event, or is made one. So in
-``(a seq b using chronicle) seq c`` the part in parentheses becomes ``#m``, with a hidden rule
-``#m <- a seq b using chronicle``. What is read of the pattern outside comes through the hidden
+``(a seq b using chronicle) seq c`` the part in parentheses becomes ``#m``, with an auxiliary rule
+``#m <- a seq b using chronicle``. What is read of the pattern outside comes through that
 event's attributes: its variables under their names, ``x.n`` of an event labelled ``x`` as ``x.n``,
 and ``count(b)`` over what the pattern repeats as ``count(b)``.
 """
@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from thence.logic.auxiliary import OWN, Auxiliary
 from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import view_of
@@ -75,53 +76,42 @@ Read = Attr | TimeOf | Aggregate
 """What is read of a pattern outside of it, besides its variables."""
 
 
-def with_own_rules(program: LogicProgram) -> LogicProgram:
-    """The same program, with hidden rules for the patterns that are evaluated on their own.
+def with_own_rules(program: LogicProgram, auxiliary: Auxiliary) -> LogicProgram:
+    """The same program, with auxiliary rules for the patterns that are evaluated on their own.
 
     The program is one that was checked. Raises a CheckError where such a pattern and what stands
     around it need more of each other than attributes.
     """
-    taken = {event.name for event in program.events} | {rule.event for rule in program.rules}
     problems = Problems(program.source)
-    rules: list[Rule] = []
-    for rule in program.rules:
-        unused = _names(rule, taken)
-        waiting = [replace(rule, body=_repeating_events(rule.body, None))]
-        for each in waiting:  # contexts may need rules of their own
-            while (found := _innermost(each.body)) is not None:
-                each, hidden, contexts = _Split(each, found, unused, problems).rules()
-                rules += hidden
-                waiting += contexts
-            rules.append(each)
+
+    def split(rule: Rule) -> Rule:
+        while (found := _innermost(rule.body)) is not None:
+            rule = _Split(rule, found, auxiliary, problems).around_it()
+        return rule
+
+    rules = [split(replace(rule, body=_repeating_events(rule.body))) for rule in program.rules]
+    done = 0
+    while done < len(auxiliary):  # contexts may need rules of their own
+        for event in auxiliary.events[done:]:
+            auxiliary.define(event, [split(rule) for rule in auxiliary.rules_of(event)])
+            done += 1
     problems.raise_if_any()
-    return replace(program, rules=tuple(rules)) if len(rules) > len(program.rules) else program
+    found = (*rules, *auxiliary.rules)
+    return replace(program, rules=found) if len(auxiliary) else program
 
 
-def _names(rule: Rule, taken: set[str]) -> Iterator[str]:
-    """Names for the hidden events of a rule that nothing else has."""
-    for name in (f"{INNER}{rule.event} {number}" for number in count(1)):
-        if name not in taken:
-            taken.add(name)
-            yield name
-
-
-def _repeating_events(pattern: Pattern, limit: int | None) -> Pattern:
+def _repeating_events(pattern: Pattern) -> Pattern:
     """A pattern in which every repetition is of an event: what is more than that is finalised by
-    itself. ``limit`` is how long everything around it lasts at most."""
+    itself."""
 
     def change(node: Any) -> Any:
         match node:
-            case Within(inner, most):
-                shorter = most if limit is None else min(limit, most)
-                return replace(node, pattern=_repeating_events(inner, shorter))
             case Repeat(inner) if element_of(node) is None:
                 conditions: list[Where] = []
                 while isinstance(inner, Where):
                     conditions.append(inner)
                     inner = inner.pattern
-                inner = _repeating_events(inner, limit)
-                short = inner if limit is None else Within(inner, limit)
-                event: Pattern = Using(short, UNRESTRICTED, node.span)
+                event: Pattern = Using(_repeating_events(inner), UNRESTRICTED, node.span)
                 for condition in reversed(conditions):
                     event = replace(condition, pattern=event)
                 return replace(node, pattern=event)
@@ -160,15 +150,11 @@ class _Split:
     """A rule on its way to two: one for a pattern inside it, and one around that."""
 
     def __init__(
-        self, rule: Rule, pattern: Pattern, fresh: Iterator[str], problems: Problems
+        self, rule: Rule, pattern: Pattern, auxiliary: Auxiliary, problems: Problems
     ) -> None:
-        name = next(fresh)
-        self.rule, self.pattern, self.name, self.problems = rule, pattern, name, problems
+        self.rule, self.pattern, self.auxiliary, self.problems = rule, pattern, auxiliary, problems
         assert isinstance(pattern, Using | Moments)
         self.span = pattern.span
-        self.fresh = fresh
-        self.contexts: list[Rule] = []
-        """Rules for the instants after which the histories begin that the pattern occurs in."""
         around = surroundings(rule.body, pattern)
         assert around is not None
         self.around = around
@@ -178,7 +164,7 @@ class _Split:
         # it is handed out.
         shared = sorted(shared_variables(rule).intersection(repeated_variables(self.binding)))
         handed = tuple(HeadTerm(each, Var(each), self.span) for each in shared)
-        bound = view_of(Rule(name, handed, self.binding, self.span)).root
+        bound = view_of(Rule(OWN, handed, self.binding, self.span)).root
         seen = dict.fromkeys([*_all_variables(self.binding), *sorted(bound.bound_variables())])
         self.variables = [each for each in seen if each in bound.bound_variables()]
         self.labels = own_labels(self.binding)
@@ -193,9 +179,9 @@ class _Split:
         """Whether it is a part of the match, and not of what is repeated or lies in a window."""
         self.copies = {id(pattern), *(id(copy) for copy in _copies(rule.body, pattern))}
 
-    def rules(self) -> tuple[Rule, list[Rule], list[Rule]]:
-        """The rule around the pattern, the hidden ones, and those of their contexts."""
-        label, body = self._around()
+    def around_it(self) -> Rule:
+        """The rule around the pattern, with the event that stands for it."""
+        body = changed(self.rule.body, lambda node: _HERE if id(node) in self.copies else node)
         outside = replace(self.rule, body=body)
         above, around = self._head_over_windows(outside)
         readers: list[Rule | Pattern] = [around]
@@ -205,25 +191,34 @@ class _Split:
         self._check(outside)
         names = _columns(read)
         columns = [*self.variables, *names.values()]
-        self.terms = tuple(
-            HeadTerm(name, value, self.span)
-            for name, value in zip(columns, [*map(Var, self.variables), *read], strict=True)
+        self.terms = (
+            *(HeadTerm(name, Var(name), self.span) for name in self.variables),
+            *(HeadTerm(name, each, self.span, "carried") for each, name in names.items()),
         )
-        requested = {each: Attr(label, column) for each, column in names.items()}
-        atom = Atom(self.name, tuple((name, Var(name)) for name in self.variables), self.span)
+        event = self.auxiliary.event(self._hidden(columns, names))
+        here: Pattern = Atom(event, tuple((n, Var(n)) for n in self.variables), self.span)
+        own = self._own_label(body)
+        label = own or next(each for each in _names(event) if each not in own_labels(body))
+        if own is None:
+            here = Label(label, here, self.span, hidden=True)
 
         def change(node: Any) -> Any:
             value = node.aggregate if isinstance(node, Folded) else node
-            if isinstance(value, Read) and value in requested:
-                return replace(requested[value], span=node.span)
-            return atom if node is _HERE else node
+            if isinstance(value, Read) and value in names:
+                return Attr(label, names[value], node.span)
+            return here if node is _HERE else node
 
-        around = changed(around, change)
+        found: Rule = changed(around, change)
         terms = tuple(
             term if each is None else _over(each, term.value)
-            for term, each in zip(around.terms, above, strict=True)
+            for term, each in zip(found.terms, above, strict=True)
         )
-        return replace(around, terms=terms), self._hidden(columns, names), self.contexts
+        return replace(found, terms=terms)
+
+    def _own_label(self, body: Pattern) -> str | None:
+        """The label that the pattern has where it stands."""
+        labels = (part for part in walk(body) if isinstance(part, Label))
+        return next((each.name for each in labels if each.pattern is _HERE), None)
 
     def _head_over_windows(self, rule: Rule) -> tuple[list[HeadTerm | None], Rule]:
         """The terms that aggregate what windows collect, and the rule with what they read in their
@@ -260,32 +255,19 @@ class _Split:
             {*needs.variables, *(each.label for each in needs.labelled)}
         )
 
-    def _around(self) -> tuple[str, Pattern]:
-        """The body with a mark where the pattern stood, and the label that it has there."""
-        label = self.name
-        own = [
-            part.name
-            for part in walk(self.rule.body)
-            if isinstance(part, Label) and self._is_it(part.pattern)
-        ]
-        mark: Pattern = _HERE if own else Label(label, _HERE, self.span)
-        body = changed(self.rule.body, lambda node: mark if self._is_it(node) else node)
-        return (own[0] if own else label), body
-
-    def _is_it(self, node: object) -> bool:
-        """Whether a node is the pattern, or a copy of it in another branch."""
-        return id(node) in self.copies
-
     def _hidden(self, columns: Sequence[str], names: Mapping[Read, str]) -> list[Rule]:
         """The rules of the pattern itself."""
         binding, terms = self.binding, self.terms
         clock = isinstance(self.pattern, Moments) and not is_row(self.pattern)
-        if self.around.limited and not clock and _is_made(binding):
-            terms = (*terms, HeadTerm(MADE, TimeOf(MADE, "made"), self.span))
-            binding = Label(MADE, binding, self.span)
+        made, limit = self._is_made(), self.around.limit
+        if made and not clock and self.around.limited:
+            terms = (*terms, HeadTerm(MADE, TimeOf(MADE, "made"), self.span, "carried"))
+            binding = Label(MADE, binding, self.span, hidden=True)
+        elif made and not clock and limit is not None:  # it is repeated
+            binding = Within(binding, limit)
         if is_row(self.pattern):
             return self._row(binding, terms)
-        rule = Rule(self.name, terms, binding, self.span, self.span)
+        rule = Rule(OWN, terms, binding, self.span, self.span)
         if isinstance(self.pattern, Using):
             if self.pattern.policy.merges:
                 self.problems.error(
@@ -293,6 +275,8 @@ class _Split:
                     "`cumulative` makes one result of several matches, for the head of a rule",
                     "give this pattern a rule of its own and use that rule's name here",
                 )
+            if self.pattern.policy == UNRESTRICTED and not made:
+                return [replace(rule, limit=limit)]
             return [replace(rule, policy=self.pattern.policy)]
         assert isinstance(self.pattern, Moments)
         tick = replace(self.pattern, operator=TICK)
@@ -302,9 +286,9 @@ class _Split:
             read = isinstance(node, Attr | TimeOf) and node in names
             return Var(names[node]) if read else node
 
-        last = Atom(self.name, tuple((name, Var(name)) for name in columns), self.span)
+        last = Atom(OWN, tuple((name, Var(name)) for name in columns), self.span)
         absent = tuple(changed(part, by_name) for part in tick.absent)
-        terms = tuple(HeadTerm(name, Var(name), self.span) for name in columns)
+        terms = tuple(replace(term, value=Var(term.name)) for term in terms)
         return [
             replace(rule, body=tick),
             replace(rule, body=replace(tick, parts=(last,), absent=absent), terms=terms),
@@ -314,31 +298,33 @@ class _Split:
         """The rules of ``relative+``: one of it in the history at hand, and one more in what is
         left of it after a row."""
         span, row, around = self.span, f"{INNER}row", self.around
-        last = Label(row, Atom(self.name, tuple((n, Var(n)) for n in self.variables), span), span)
+        atom = Atom(OWN, tuple((n, Var(n)) for n in self.variables), span)
+        last = Label(row, atom, span, hidden=True)
         definitions = {p.name: p for p in positive_parts(self.rule.body) if isinstance(p, Label)}
         bodies: list[tuple[Pattern, Expr]] = []
         if around.whole:
             bodies.append((pattern, Const(None, TIMESTAMP)))
         for first in around.firsts:
-            context = context_of(
-                first,
-                _all_variables(pattern),
-                definitions,
-                self.fresh.__next__,
-                self.contexts.append,
-            )
+            context = context_of(first, _all_variables(pattern), definitions, self.auxiliary)
             bodies.append((Since(pattern, context, span=span), TimeOf(CONTEXT, "end")))
         bodies.append((Since(pattern, last, span=span, like=self.binding), Attr(row, CONTEXT)))
         return [
             Rule(
-                self.name,
-                (*terms, HeadTerm(CONTEXT, value, span)) if around.firsts else terms,
+                OWN,
+                (*terms, HeadTerm(CONTEXT, value, span, "technical")) if around.firsts else terms,
                 AnyOne((body,), span),
                 span,
                 span,
             )
             for body, value in bodies
         ]
+
+    def _is_made(self) -> bool:
+        """Whether events behind the pattern may have begun before it does."""
+        return has_instants(self.binding) or any(
+            isinstance(part, Atom) and part.event in self.auxiliary
+            for part in positive_parts(self.binding)
+        )
 
     # -- what cannot be
 
@@ -423,11 +409,10 @@ class _Mark(Pattern):
 _HERE = _Mark()
 
 
-def _is_made(pattern: Pattern) -> bool:
-    """Whether events behind a pattern may have begun before it does."""
-    return has_instants(pattern) or any(
-        isinstance(part, Atom) and part.event.startswith(INNER) for part in positive_parts(pattern)
-    )
+def _names(event: str) -> Iterator[str]:
+    """Labels for an auxiliary event."""
+    yield event
+    yield from (f"{event} {number}" for number in count(2))
 
 
 def _columns(read: Sequence[Read]) -> dict[Read, str]:
