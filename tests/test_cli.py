@@ -141,6 +141,35 @@ def test_explain_shows_a_plan(thence: Command, rules: Path) -> None:
     assert "overdue" in done.out
 
 
+def test_explain_shows_what_a_run_did(thence: Command, rules: Path, events: Path) -> None:
+    done = thence("explain", rules, "--events", events, "--analyze")
+    assert done.code == 0
+    assert "order taken" in done.out and "candidates" in done.out
+    done = thence("explain", rules, "--events", events, "--analyze", "--json")
+    assert json.loads(done.out)["run"]["steps"] == 1
+    plan = json.loads(thence("explain", rules, "--json", "--without", "join_order").out)
+    assert plan["version"] == 1
+    assert {"join_order"} == {each["name"] for each in plan["optimisations"] if not each["on"]}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--analyze"],
+        ["--events", "x.jsonl"],
+        ["--until", "2026-01-01T00:00:00Z"],
+        ["--hierarchy", "--json"],
+        ["--without", "speed"],
+    ],
+)
+def test_explain_refuses_what_does_not_go_together(
+    thence: Command, rules: Path, options: list[str]
+) -> None:
+    done = thence("explain", rules, *options)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+
+
 def test_run_in_a_pipe_gives_json_lines_and_nothing_else(
     thence: Command, rules: Path, events: Path
 ) -> None:

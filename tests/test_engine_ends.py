@@ -56,8 +56,8 @@ def shown(results: Any) -> list[str]:
 
 
 def split_always(self: Any, *_: Any) -> None:
-    if self.many and self.prepared.by_ends:
-        raise join._Many
+    if self.most is join.SPLIT and self.prepared.by_ends:
+        raise join.TooManyCandidates
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -67,7 +67,7 @@ def test_split_joins_find_the_same(rule: str, events: list[tuple[Any, ...]]) -> 
     program = compiled(HEAD + rule)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(join._Join, "look_out", lambda *_: None)
-        patch.setattr(join._Join, "witnessed", lambda self, atom, candidates, witness: candidates)
+        patch.setattr(join._Join, "witnessed", lambda self, step, candidates: candidates)
         whole = shown(program.run(rows(events), until=20))
         assert whole == sorted(set(whole))
     with pytest.MonkeyPatch.context() as patch:

@@ -21,6 +21,7 @@ from thence.engine.arrays import ranges
 from thence.engine.join import join, search
 from thence.engine.join.join import _Join
 from thence.engine.run import derive
+from thence.plan.order import _Choice
 
 KINDS = "abcd"
 DECLARED = "".join(f"event {kind}(k int, v int);\n" for kind in KINDS)
@@ -45,7 +46,7 @@ def varied(
     by their ends wherever that is possible."""
     with pytest.MonkeyPatch.context() as patch:
         if order is not None:
-            patch.setattr(_Join, "run", lambda self: in_order(self, order))
+            patch.setattr(_Choice, "ways", lambda self, _, left: in_order(self, left, order))
         if keep_all:
             patch.setattr(derive, "joins", keeping_all)
         if split:
@@ -60,23 +61,20 @@ def varied(
         yield
 
 
-def in_order(self: _Join, order: random.Random) -> Any:
+def in_order(self: _Choice, left: Any, order: random.Random) -> list[int]:
     atoms = list(self.prepared.conjunct.positive)
     order.shuffle(atoms)
-    match = self.begin(atoms[0])
-    for atom in atoms[1:]:
-        if match.length:
-            match = self.step(match, atom)
-    return match if match.length else None
+    return [next(atom for atom in atoms if atom in left)]
 
 
-def keeping_all(prepared: Any, rels: Any, limits: Any, keep_all: bool, most: int | None) -> Any:
-    return join.joins(prepared, rels, limits, keep_all=True, most=most)
+def keeping_all(*given: Any) -> Any:
+    prepared, rels, limits, _, *rest = given
+    return join.joins(prepared, rels, limits, True, *rest)
 
 
 def split_always(self: _Join, *_: Any) -> None:
-    if self.many and self.prepared.by_ends:
-        raise join._Many
+    if self.most is join.SPLIT and self.prepared.by_ends:
+        raise join.TooManyCandidates
 
 
 @st.composite

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from thence.engine.arrays.rows import empty
 from thence.engine.limits.growth import Limits, limits
+from thence.engine.limits.measure import Meter
 from thence.engine.run.step import Options, step
 from thence.engine.state.state import NEVER, State
-from thence.explain import explain
+from thence.explain import Measured, analyzed, analyzed_json, as_json, explain
 from thence.hierarchy import Hierarchy, hierarchy
 from thence.io.facts import read_tables
 from thence.io.ingest import read_events
@@ -29,6 +30,8 @@ from thence.model.schema import EventSchema
 from thence.model.source import Source
 from thence.plan import Plan, make
 from thence.plan import optimisations as known_optimisations
+from thence.plan.statistics import sampled
+from thence.plan.statistics import statistics as given_statistics
 from thence.results import Results
 from thence.session import Session
 from thence.trace import Run
@@ -52,16 +55,23 @@ class Program:
     """
 
     def __init__(
-        self, logic: LogicProgram, name: str | None = None, without: Iterable[str] = ()
+        self,
+        logic: LogicProgram,
+        name: str | None = None,
+        without: Iterable[str] = (),
+        statistics: Any = None,
     ) -> None:
         """``name`` is for a program that was not written as text."""
         self._name = name
         self.without = tuple(without)
         """The optimisations that are switched off."""
+        self._last: Measured | None = None
         self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
         with _without_collection_pauses():
             self._checked = check_program(logic)
-            self.plan = make(self._checked, off=self.without)
+            declared = [schema.name for schema in self._checked.program.declared]
+            self._known = given_statistics(statistics, declared)
+            self.plan = make(self._checked, off=self.without, statistics=self._known)
             """How the program will run, all its derived events asked for."""
 
     @classmethod
@@ -83,7 +93,13 @@ class Program:
             return self.plan
         found = self._plans.get((names, provenance))
         if found is None:
-            found = make(self._checked, outputs=names, provenance=provenance, off=self.without)
+            found = make(
+                self._checked,
+                outputs=names,
+                provenance=provenance,
+                off=self.without,
+                statistics=self._known,
+            )
             self._plans[names, provenance] = found
         return found
 
@@ -126,9 +142,46 @@ class Program:
         """
         return list(self._warnings)
 
-    def explain(self) -> str:
-        """The program as the engine sees it: joins, bounds, state and partition keys."""
-        return explain(self.plan)
+    def explain(
+        self,
+        analyze: Results | Session | bool | None = None,
+        *,
+        format: Literal["text", "json"] = "text",  # noqa: A002
+    ) -> str:
+        """The program as the engine sees it: joins, bounds, state and partition keys.
+
+        With ``analyze``, what every operator did stands beside what was expected of it: rows in,
+        candidates, matches, what was kept, time, and the order that each join took. It is results
+        of :meth:`run`, a session, or True for the last run. ``format`` is ``"text"``, or ``"json"``
+        for the plan as :meth:`Plan.to_json` gives it.
+        """
+        if format not in ("text", "json"):
+            raise InputError(f"format must be 'text' or 'json', not {format!r}")
+        if analyze is None or analyze is False:
+            return explain(self.plan) if format == "text" else as_json(self.plan)
+        measured = self._measured(analyze)
+        return analyzed(measured) if format == "text" else analyzed_json(measured)
+
+    def _measured(self, analyze: Any) -> Measured:
+        """What was measured of a run, of a session, or of the last run."""
+        found = self._last if analyze is True else getattr(analyze, "_measured", None)
+        if analyze is True and found is None:
+            raise InputError(
+                "nothing was measured yet: run the program first, then explain(analyze=True); or "
+                "pass what program.run gave, or a session"
+            )
+        if not isinstance(analyze, Results | Session | bool):
+            raise InputError(
+                "analyze must be what program.run gave, a session, or True for the last run, not "
+                f"{type(analyze).__name__}"
+            )
+        if found is None:
+            raise InputError(
+                "results of a session's push were not measured by themselves: pass the session"
+            )
+        if not isinstance(found, Measured) or found.program != self._checked.program:
+            raise InputError("analyze must be about a run of this program, not of another one")
+        return found
 
     def hierarchy(self) -> Hierarchy:
         """The layers of the program: which events are built on which, from the input upwards."""
@@ -187,14 +240,19 @@ class Program:
         facts = self._facts(plan, tables)
         horizon = _horizon(until, found)
         part = plan.everything if kept else plan.whole
-        options = Options(lineage, progress=progress, tables=facts, limits=bounds)
+        sample, meter = sampled(found | facts), Meter()
+        known = plan.statistics
+        if plan.orders_by_values and not known.events:
+            known = sample.statistics(plan.key_columns)
+        options = Options(lineage, None, progress, facts, bounds, known, meter)
         _, results = step(part, State(), found, horizon, options)
+        measured = self._last = Measured(plan, meter, self._checked.program, sample)
         run = (
             Run(part, self._checked.program.source, {**found, **facts, **results}, horizon)
             if kept
             else None
         )
-        return Results({name: results[name] for name in requested}, run)
+        return Results({name: results[name] for name in requested}, run, measured)
 
     def session(
         self,
@@ -302,11 +360,15 @@ def _horizon(until: Any, events: dict[str, Events]) -> int:
     return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)
 
 
-def compile(text: str, name: str = "<program>", *, without: Iterable[str] = ()) -> Program:
+def compile(
+    text: str, name: str = "<program>", *, without: Iterable[str] = (), statistics: Any = None
+) -> Program:
     """Compile a program text. Raises :class:`thence.ThenceError` where it cannot mean anything.
 
     ``without`` are optimisations to switch off, by the names that :func:`optimisations` lists; that
-    changes what a program costs, never what it finds.
+    changes what a program costs, never what it finds. ``statistics`` are what is known of the
+    events, if anything is, such as ``{"order": {"rows": 10_000, "distinct": {"id": 500}}}``: they
+    decide the order of joins, and are what ``explain`` estimates by.
     """
     if not isinstance(text, str):
         raise BuildError(
@@ -314,7 +376,8 @@ def compile(text: str, name: str = "<program>", *, without: Iterable[str] = ()) 
             "for definitions made in Python, and thence.load(…) for a file"
         )
     with _without_collection_pauses():
-        return Program(parse_program(Source(text, name)), without=without)
+        logic = parse_program(Source(text, name))
+        return Program(logic, without=without, statistics=statistics)
 
 
 def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> Program:
@@ -328,8 +391,8 @@ def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> 
         return Program(lower_program(parts), name, without)
 
 
-def load(path: str | Path) -> Program:
-    """Compile the program in a file."""
+def load(path: str | Path, *, without: Iterable[str] = (), statistics: Any = None) -> Program:
+    """Compile the program in a file; see :func:`compile`."""
     if not isinstance(path, str | Path):
         raise BuildError(f"load takes the path of a program file, not {type(path).__name__}")
     try:
@@ -342,7 +405,7 @@ def load(path: str | Path) -> Program:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
     except ValueError as error:  # a NUL, or half a character
         raise InputError(f"cannot read '{path}': {error}") from None
-    return compile(text, str(path))
+    return compile(text, str(path), without=without, statistics=statistics)
 
 
 def check(text: str) -> list[Diagnostic]:

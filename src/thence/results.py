@@ -17,6 +17,7 @@ from thence.trace import LIMIT, Run, matching, none_found, several_found
 
 if TYPE_CHECKING:
     from thence.causes import Cause
+    from thence.explain import Measured
 
 
 class Results(Mapping[str, Any]):
@@ -25,9 +26,15 @@ class Results(Mapping[str, Any]):
     Rows are sorted by start.
     """
 
-    def __init__(self, events: Mapping[str, Events], run: Run | None = None) -> None:
+    def __init__(
+        self,
+        events: Mapping[str, Events],
+        run: Run | None = None,
+        measured: Measured | None = None,
+    ) -> None:
         self._events = dict(events)
         self._run = run
+        self._measured = measured
         self._tables: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:

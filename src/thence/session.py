@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from thence.engine.arrays.rows import concat, select, take
 from thence.engine.limits.growth import Limits
+from thence.engine.limits.measure import Meter
 from thence.engine.run.step import Options, step
 from thence.engine.state.saved import check_state, shape_of
 from thence.engine.state.state import NEVER, State, damaged, fingerprint, restore, save
+from thence.explain import Measured
 from thence.model.errors import InputError, StateError
 from thence.model.events import Events
 from thence.model.instants import instant, length
 from thence.model.time import LONGEST, format_duration
+from thence.plan.make import replanned
 from thence.plan.retention import bounded
+from thence.plan.statistics import Running, Statistics
 from thence.results import Results, as_table
 
 if TYPE_CHECKING:
@@ -46,7 +51,16 @@ class Session:
         self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
         plan = self._plan
         self._needs = plan.certain_needs if allow_unbounded else bounded(plan.needs)
-        self._options = Options(lineage, self._needs.retention, tables=tables, limits=limits)
+        self._running = Running(plan.key_columns)
+        self._meter, self._steps, self._replanned = Meter(), 0, 0
+        self._options = Options(
+            lineage,
+            self._needs.retention,
+            tables=tables,
+            limits=limits,
+            known=plan.statistics,
+            meter=self._meter,
+        )
         self._state = State()
         self._late: dict[str, Events] = {}
         self._late_counts: dict[str, int] = {}
@@ -123,7 +137,24 @@ class Session:
 
     def _step(self, events: Mapping[str, Events], horizon: int) -> Results:
         self._state, results = step(self._plan.whole, self._state, events, horizon, self._options)
+        self._steps += 1
+        if self._running.add(events) and self._running.current.drifted(self._plan.statistics):
+            self._replan(self._running.current)
         return Results(results)
+
+    def _replan(self, statistics: Statistics) -> None:
+        """Decide anew what depends on statistics. What is derived and kept stays as it is, and with
+        it the state."""
+        self._plan = replanned(self._plan, statistics)
+        self._options = replace(self._options, known=statistics)
+        self._replanned += 1
+
+    @property
+    def _measured(self) -> Measured:
+        """What the session did so far, operator by operator."""
+        plan = replanned(self._plan, self._running.whole)
+        program = self._program._checked.program
+        return Measured(plan, self._meter, program, None, self._steps, self._replanned)
 
     def _keep_late(self, late: Mapping[str, Events]) -> None:
         for name, events in late.items():

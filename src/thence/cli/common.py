@@ -106,13 +106,13 @@ def need_spark() -> None:
     import thence.spark.required  # noqa: F401
 
 
-def load_program(file: Path) -> Program:
-    """The program in a file, or on standard input."""
+def load_program(file: Path, without: Sequence[str] = ()) -> Program:
+    """The program in a file, or on standard input; some optimisations may be switched off."""
     import thence
 
     if str(file) == "-":
-        return thence.compile(sys.stdin.read())
-    return thence.load(file)
+        return thence.compile(sys.stdin.read(), without=without)
+    return thence.load(file, without=without)
 
 
 def emitted(program: Program, emit: Sequence[str] | None, option: str = "--emit") -> list[str]:

@@ -17,6 +17,7 @@ import typer
 from thence.cli.common import File, load_program, one_of
 from thence.cli.demo import demo
 from thence.cli.exits import PROGRAM, told
+from thence.cli.explain import explain
 from thence.cli.run import run
 from thence.cli.signals import ends_at_once
 from thence.cli.stream import stream
@@ -32,7 +33,7 @@ app = typer.Typer(
 )
 
 
-_REPEATED = ("--events", "--source", "--table", "--emit", "--where")
+_REPEATED = ("--events", "--source", "--table", "--emit", "--where", "--without")
 
 
 class Report(StrEnum):
@@ -91,27 +92,13 @@ def check(
 
 
 @app.command()
-def explain(
-    file: File,
-    hierarchy: Annotated[
-        bool,
-        typer.Option("--hierarchy", help="Show its layers instead: what is built on what."),
-    ] = False,
-) -> None:
-    """Show how a program runs: its plan, what it must remember, how it can be split."""
-    with told():
-        program = load_program(file)
-        text = str(program.hierarchy()) if hierarchy else str(program.explain())
-        sys.stdout.write(text.rstrip("\n") + "\n")
-
-
-@app.command()
 def text(file: File) -> None:
     """Print a program in the rule language, laid out in one agreed way."""
     with told():
         sys.stdout.write(str(load_program(file).text()) + "\n")
 
 
+app.command()(explain)
 app.command()(run)
 app.command()(stream)
 app.command()(trace)

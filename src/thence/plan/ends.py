@@ -37,7 +37,10 @@ def by_ends(prepared: Prepared) -> tuple[Prepared, ...]:
     ways = list(product(*(definition.nodes for _, definition in ends)))
     if len(ways) > MOST:
         return ()
-    found = [type(prepared)(_decided(conjunct, ends, way), decided=True) for way in ways]
+    found = [
+        type(prepared)(_decided(conjunct, ends, way), decided=True, as_written=prepared.as_written)
+        for way in ways
+    ]
     if not any(unread(split) for split in _most_read(prepared, ways, found)):
         return ()
     return tuple(split for split in found if split.conjunct.bounds.satisfiable)

@@ -11,6 +11,7 @@ from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
 from thence.plan.staging import staged
+from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Plan, Stage
 
 Rewrite = Callable[[Plan], Plan]
@@ -19,7 +20,9 @@ Rewrite = Callable[[Plan], Plan]
 REWRITES: tuple[Rewrite, ...] = ()
 """What is done to every plan, in this order. Each can be switched off by its name."""
 
-CHOICES: dict[str, str] = {}
+CHOICES: dict[str, str] = {
+    "join_order": "Bind the atoms of a join from the rarest inwards, not in the order of the text.",
+}
 """What the engine does only because the plan says so, by the name that switches it off."""
 
 
@@ -35,13 +38,15 @@ def make(
     outputs: Collection[str] | None = None,
     provenance: bool = False,
     off: Iterable[str] = (),
+    statistics: Statistics = UNKNOWN,
 ) -> Plan:
     """The plan of a checked program.
 
     ``outputs`` are the derived events that are asked for: all that have a name, if nothing is said.
     With ``provenance`` the plan is not rewritten, so that what a result is made of is what the
-    rules say. ``off`` are names of optimisations to leave out. Raises a CheckError where a rule
-    means something that cannot be computed.
+    rules say. ``off`` are names of optimisations to leave out. ``statistics`` are
+    what is known of the events. Raises a CheckError where a rule means something that cannot be
+    computed.
     """
     off = frozenset(off)
     _check_names(off)
@@ -51,13 +56,28 @@ def make(
     if lowered is not checked.program:
         checked = check_program(lowered)
     plan = staged(checked, auxiliary)
-    plan = _serving(replace(plan, off=off), outputs)
-    if provenance:
-        return plan
-    for rewrite in REWRITES:
+    plan = _serving(replace(plan, off=off, statistics=statistics), outputs)
+    for rewrite in () if provenance else REWRITES:
         if rewrite.__name__ not in off:
             plan = rewrite(plan)
-    return plan
+    return plan if "join_order" not in off else _as_written(plan)
+
+
+def _as_written(plan: Plan) -> Plan:
+    """A plan whose joins bind their atoms in the order of the text."""
+    stages = (
+        replace(
+            stage, rules=tuple(tuple(alt.in_text_order for alt in rule) for rule in stage.rules)
+        )
+        for stage in plan.stages
+    )
+    return replace(plan, stages=tuple(stages))
+
+
+def replanned(plan: Plan, statistics: Statistics) -> Plan:
+    """A plan for other statistics: what is decided by them is decided anew. What is derived and
+    kept stays as it is, so state that one plan left is what the other expects."""
+    return replace(plan, statistics=statistics)
 
 
 def _check_names(off: Iterable[str]) -> None:

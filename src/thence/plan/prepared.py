@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import (
@@ -22,6 +23,10 @@ from thence.logic.expr import Aggregate, Expr, read_by
 from thence.logic.policy import UNRESTRICTED
 from thence.plan.ends import by_ends
 from thence.plan.nearest import Nearest, nearest
+from thence.plan.repetitions import strict_ends
+
+if TYPE_CHECKING:
+    from thence.plan.order import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,14 @@ TICK = -1
 class Prepared:
     """A conjunct with its predicates and constraints sorted by what they need."""
 
-    def __init__(self, conjunct: Conjunct, decided: bool = False) -> None:
+    def __init__(self, conjunct: Conjunct, decided: bool = False, as_written: bool = False) -> None:
         """``decided`` says that it is a part of another join: that with a given first and last
-        event."""
+        event. ``as_written`` says that its atoms are bound in the order of the text."""
         self.conjunct = conjunct
         self.decided = decided
+        self.as_written = as_written
+        self.steps: dict[Any, Step] = {}
+        """How atoms are bound once others are, as far as somebody has asked."""
         self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
         self._node_atoms: dict[int, frozenset[int]] = {}
         self.constraints = self.reduced(conjunct.constraints)
@@ -62,6 +70,16 @@ class Prepared:
                 self.local.setdefault(next(iter(atoms)), []).append(predicate)
             else:
                 self.cross.append((predicate, atoms))
+
+    def __str__(self) -> str:
+        from thence.plan.text import join_text  # noqa: PLC0415 (it reads joins)
+
+        return join_text(self)
+
+    @property
+    def in_text_order(self) -> Prepared:
+        """The same join, whose atoms are bound in the order of the text."""
+        return Prepared(self.conjunct, self.decided, as_written=True)
 
     def _resolve(self, node: int) -> tuple[int, int]:
         offset = 0
@@ -268,6 +286,31 @@ class Prepared:
         """Which events must be next to which."""
         return nearest(self)
 
+    @cached_property
+    def strict_ends(self) -> dict[int, WindowUse]:
+        """The atoms that are the first or the last of a strict repetition, and its window."""
+        return strict_ends(self)
+
+    @cached_property
+    def compares_rows(self) -> bool:
+        """Whether matches are compared that differ in nothing but their repetitions."""
+        return any(
+            how is not None and how.greedy and (how.first is not None or how.last is not None)
+            for how in (window.repetition for window in self.conjunct.repetitions)
+        )
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether every combination counts, since matches are chosen from or compared."""
+        return self.conjunct.policy.chooses or self.compares_rows
+
+    @cached_property
+    def windowed(self) -> bool:
+        """Whether the events of a match are bound to be near each other."""
+        nodes = [self.uses[atom].start for atom in self.conjunct.events]
+        bounds = self.conjunct.bounds
+        return all(bounds.bounded(one, other) for one in nodes for other in nodes)
+
     def window_reads(self, window: WindowUse) -> Reads:
         """What a window reads, of the match and of its own atom."""
         found = self.nodes_read(n for c in window.constraints for n in (c.later, c.earlier))
@@ -307,6 +350,14 @@ class Prepared:
         for window in self.conjunct.windows:
             names[window.atom].update(name for name, _ in window.links)
         return {atom: frozenset(found) for atom, found in names.items()}
+
+    @cached_property
+    def key_columns(self) -> frozenset[Column]:
+        """The columns that are held equal to others."""
+        found = {column for link in self.conjunct.links for column in link}
+        for window in self.conjunct.windows:
+            found |= {Column(window.atom, name) for name, _ in window.links}
+        return frozenset(found)
 
     @property
     def uses(self) -> tuple[AtomUse, ...]:

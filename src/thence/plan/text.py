@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from thence.logic.bounds import UNBOUNDED, Constraint
 from thence.logic.conjunct import (
@@ -23,19 +23,24 @@ from thence.plan.prepared import Prepared
 from thence.plan.tree import Plan, Stage
 
 
-def plan_text(plan: Plan, rules: Mapping[str, Sequence[str]] | None = None) -> str:
+def plan_text(
+    plan: Plan,
+    rules: Mapping[str, Sequence[str]] | None = None,
+    notes: Mapping[Prepared, Sequence[str]] | None = None,
+) -> str:
     """All of a plan: inputs, stages with their joins, what is kept, partition keys.
 
-    ``rules`` are the rules of each derived event as the user wrote them, to stand beside.
+    ``rules`` are the rules of each derived event as the user wrote them, and ``notes`` are lines on
+    each join, to stand beside.
     """
-    rules = rules or {}
+    rules, notes = rules or {}, notes or {}
     inputs = plan.checked.program.events
     lines = ["inputs", *(f"  {schema}{_kept(plan, schema.name)}" for schema in inputs)]
     tables = plan.checked.program.tables
     if tables:
         lines += ["", "tables", *(f"  {schema}{_looked_up(plan, schema)}" for schema in tables)]
     for number, stage in enumerate(plan.stages, 1):
-        lines += ["", *_stage(plan, stage, number, rules)]
+        lines += ["", *_stage(plan, stage, number, rules, notes)]
     if plan.needs.instants:
         names = ", ".join(sorted(plan.needs.instants))
         lines += ["", f"bounded if these are instants, which a stream checks: {names}"]
@@ -78,7 +83,11 @@ def _retention(micros: int) -> str:
 
 
 def _stage(
-    plan: Plan, stage: Stage, number: int, rules: Mapping[str, Sequence[str]]
+    plan: Plan,
+    stage: Stage,
+    number: int,
+    rules: Mapping[str, Sequence[str]],
+    notes: Mapping[Prepared, Sequence[str]],
 ) -> Iterator[str]:
     names = ", ".join(_event(plan, name) for name in stage.events)
     yield f"stage {number}: {names}{' (recursive, to a fixpoint)' if stage.recursive else ''}"
@@ -89,29 +98,40 @@ def _stage(
         yield from (f"    {shortened(text)}" for text in rules.get(name, ()))
     for rule in stage.rules:
         for alternative in rule:
-            yield from _rule(plan, alternative)
+            uses = _uses(plan, alternative.conjunct)
+            yield from _rule(alternative, uses, lambda name: _event(plan, name))
+            yield from (f"    {line}" for line in notes.get(alternative, ()))
+
+
+def _remark(text: str) -> str:
+    return f"   -- {text}" if text else ""
 
 
 def _event(plan: Plan, name: str) -> str:
     return f"inner pattern {name}" if plan.schemas[name].hidden else name
 
 
-def _rule(plan: Plan, rule: Prepared) -> Iterator[str]:
+def join_text(rule: Prepared) -> str:
+    """One join as text."""
+    lines = _rule(rule, [""] * len(rule.uses), str)
+    return "\n".join(line.removeprefix("  ") for line in lines)
+
+
+def _rule(rule: Prepared, uses: Sequence[str], named: Callable[[str], str]) -> Iterator[str]:
     conjunct = rule.conjunct
-    uses = _uses(plan, conjunct)
-    yield f"  join for {_event(plan, conjunct.event)}"
+    yield f"  join for {named(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]
         label = f"{use.label}: " if use.label else ""
-        yield f"    {label}{use.event}   -- {uses[atom]}"
+        yield f"    {label}{use.event}{_remark(uses[atom])}"
     for link in conjunct.links:
-        yield f"    equal: {' = '.join(_leaf(conjunct, c) for c in link)}"
+        yield f"    equal: {' = '.join(column_name(conjunct, c) for c in link)}"
     for constraint in rule.constraints:
         yield f"    time:  {bound(conjunct, constraint)}"
     for predicate in conjunct.predicates:
         yield f"    where: {expression(conjunct, predicate)}"
     for window in conjunct.windows:
-        yield from _window(plan, rule, window, uses[window.atom])
+        yield from _window(rule, window, uses[window.atom], named)
     if conjunct.policy != UNRESTRICTED:
         yield f"    using: {policy_text(conjunct.policy)}"
     start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
@@ -125,13 +145,15 @@ def _rule(plan: Plan, rule: Prepared) -> Iterator[str]:
     yield f"    partition key: {key or 'none'}"
 
 
-def _window(plan: Plan, rule: Prepared, window: WindowUse, kept: str) -> Iterator[str]:
+def _window(
+    rule: Prepared, window: WindowUse, kept: str, named: Callable[[str], str]
+) -> Iterator[str]:
     conjunct = rule.conjunct
     use = conjunct.atoms[window.atom]
     if window.mode == "previous":
         return
     word = window.mode if window.last is None else f"{window.mode} the last {window.last}"
-    yield f"    {word}: {_event(plan, use.event)}   -- {kept}"
+    yield f"    {word}: {named(use.event)}{_remark(kept)}"
     for name, expr in window.links:
         yield f"      equal: {use.label or use.event}.{name} = {expression(conjunct, expr)}"
     for c in rule.reduced(window.constraints):
@@ -160,16 +182,22 @@ def bound(conjunct: Conjunct, constraint: Constraint) -> str:
     return f"{x} {sign} {y}" + (f" + {format_duration(shift)}" if shift else "")
 
 
-def _leaf(conjunct: Conjunct, column: Column) -> str:
-    use = conjunct.atoms[column.atom]
-    return f"{use.label or use.event}.{column.name}"
+def atom_name(conjunct: Conjunct, atom: int) -> str:
+    """What an atom goes by: its label, or its event."""
+    use = conjunct.atoms[atom]
+    return use.label or use.event
+
+
+def column_name(conjunct: Conjunct, column: Column) -> str:
+    """A column of an atom as text."""
+    return f"{atom_name(conjunct, column.atom)}.{column.name}"
 
 
 def expression(conjunct: Conjunct, expr: Expr | Aggregate) -> str:
     """An expression of a join as text, with labels or events where it reads columns."""
     match expr:
         case Column():
-            return _leaf(conjunct, expr)
+            return column_name(conjunct, expr)
         case NodeTime(node):
             return name_of_node(conjunct, node)
         case Const(value, kind):

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from thence.logic.check import Checked
 from thence.model.errors import Diagnostic
 from thence.model.schema import EventSchema
 from thence.plan.prepared import Prepared
 from thence.plan.retention import Needs, needs
+from thence.plan.statistics import UNKNOWN, Statistics
+
+if TYPE_CHECKING:
+    from thence.plan.cost import Estimates
 
 
 def escaped(event: str) -> str:
@@ -120,6 +125,47 @@ class Plan:
     """The derived events that are asked for; whatever else is derived serves them."""
     off: frozenset[str] = frozenset()
     """The optimisations that are switched off."""
+    statistics: Statistics = UNKNOWN
+    """What is known of its events."""
+
+    def __str__(self) -> str:
+        from thence.plan.text import plan_text  # noqa: PLC0415 (it reads plans)
+
+        return plan_text(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan as what JSON can hold: see ``docs/plan.md``."""
+        from thence.plan.json import plan_json  # noqa: PLC0415 (it reads plans)
+
+        return plan_json(self)
+
+    @cached_property
+    def estimates(self) -> Estimates | None:
+        """What every operator is expected to do; None where nothing is known of the events."""
+        from thence.plan.cost import estimates  # noqa: PLC0415 (it reads plans)
+
+        return estimates(self, self.statistics) if self.statistics.events else None
+
+    @cached_property
+    def key_columns(self) -> Mapping[str, frozenset[str]]:
+        """The columns of each event that joins hold equal to others: those of which the number of
+        values matters."""
+        found: dict[str, set[str]] = {}
+        for rule in self.prepared:
+            for column in rule.key_columns:
+                found.setdefault(rule.uses[column.atom].event, set()).add(column.name)
+        return {event: frozenset(names) for event, names in found.items()}
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[str, ...]]:
+        """For each event, the events that rules derive from it, each once."""
+        return {event: tuple(dict.fromkeys(users)) for event, users in self.whole.users.items()}
+
+    @cached_property
+    def orders_by_values(self) -> bool:
+        """Whether a join's order depends on how many values a column has: of two atoms it does
+        not."""
+        return any(len(r.conjunct.positive) > 2 and r.conjunct.links for r in self.prepared)
 
     @cached_property
     def derived(self) -> tuple[str, ...]:

@@ -18,11 +18,12 @@ from thence.engine.arrays.types import Codes, Index, Mask
 from thence.engine.join.chains import spread
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds
-from thence.logic.conjunct import Column, WindowUse
+from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Expr
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
+from thence.plan.repetitions import other_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,31 +93,17 @@ class Neighbours:
     def __init__(self, prepared: Prepared, rels: Sequence[Events]) -> None:
         self.prepared = prepared
         self.rels = rels
-        self.windows: dict[int, WindowUse] = {}
-        """The repetition of which an atom is the first or the last."""
-        for window in prepared.conjunct.repetitions:
-            how = window.repetition
-            if how is not None and how.strict and how.first is not None and how.last is not None:
-                self.windows |= {how.first: window, how.last: window}
         self._graphs: dict[tuple[int, bool], Graph] = {}
-
-    def partner(self, atom: int) -> int | None:
-        """The other end of the repetition that an atom is an end of."""
-        window = self.windows.get(atom)
-        if window is None or window.repetition is None:
-            return None
-        ends = window.repetition
-        return ends.last if atom == ends.first else ends.first
 
     def is_last(self, atom: int) -> bool:
         """Whether an atom is the last of its repetition, and not the first."""
-        how = self.windows[atom].repetition
+        how = self.prepared.strict_ends[atom].repetition
         return how is not None and how.last == atom
 
     def reached(self, match: Match, atom: int, limits: Index) -> Reached:
         """What an atom can be, given the other end of its repetition in each row of a match, and
         the greatest time at which it may start (the least one, for the first of a repetition)."""
-        window, partner = self.windows[atom], self.partner(atom)
+        window, partner = self.prepared.strict_ends[atom], other_end(self.prepared, atom)
         how = window.repetition
         assert how is not None and partner is not None
         ahead = self.is_last(atom)
@@ -127,51 +114,6 @@ class Neighbours:
         most = len(rel) if how.most is None else how.most - 1
         starts = np.array(rel.start)  # a copy, since compiled code takes none that is read-only
         return Reached(graph, match.rows(partner), limits, starts, ahead, max(least, 0), most)
-
-    def leads_alone(self, atom: int) -> bool:
-        """Whether, of all events that an atom can be, only those can count that nothing of its kind
-        can be put before, since it is the first of a greedy repetition that leads its pattern."""
-        prepared = self.prepared
-        for window in prepared.conjunct.repetitions:
-            how = window.repetition
-            if how is None or how.first != atom or not (how.greedy and how.leading):
-                continue
-            return (
-                how.most is None
-                and (how.strict or (not how.linked and how.last is None))
-                and (how.strict or self._is_of_known_kind(atom, window))
-                and all(self._reads_itself(window, each) for each in _asked(window))
-                and not self._is_read_beside(atom, window)
-            )
-        return False
-
-    def _is_of_known_kind(self, atom: int, window: WindowUse) -> bool:
-        """Whether all that repetitions share is known from other events of the match."""
-        links = self.prepared.conjunct.links
-        own = {a for a, held in self.prepared.repeated.items() if held == window.atom}
-        return all(
-            any(
-                Column(atom, name) in link and any(column.atom not in own for column in link)
-                for link in links
-            )
-            for name, _ in window.links
-        )
-
-    def _reads_itself(self, window: WindowUse, condition: Expr) -> bool:
-        how = window.repetition
-        assert how is not None
-        read = self.prepared.atoms_of(self.prepared.reads(condition))
-        return read <= {window.atom, how.previous}
-
-    def _is_read_beside(self, atom: int, window: WindowUse) -> bool:
-        """Whether more than bounds and its own repetition depend on which event an atom is."""
-        prepared = self.prepared
-        windows = [other for other in prepared.conjunct.windows if other.atom != window.atom]
-        how = window.repetition
-        assert how is not None
-        read = [prepared.window_reads(other) for other in windows if other.atom != how.previous]
-        read.append(prepared.nodes_read(prepared.conjunct.completions))
-        return bool(prepared.ticks) or any(atom in prepared.atoms_of(each) for each in read)
 
     def graph(self, window: WindowUse, ahead: bool) -> Graph:
         found = self._graphs.get((window.atom, ahead))
@@ -214,13 +156,6 @@ def _steps(prepared: Prepared, rels: Sequence[Events], window: WindowUse) -> tup
         after.append(other[linked])
     none = np.empty(0, dtype=np.int64)
     return np.concatenate([none, *before]), np.concatenate([none, *after])
-
-
-def _asked(window: WindowUse) -> tuple[Expr, ...]:
-    """The conditions on a repetition, and on it and the one before."""
-    how = window.repetition
-    assert how is not None
-    return (*window.predicates, *how.conditions, *how.linked)
 
 
 def kind_codes(rel: Events, window: WindowUse) -> Codes:

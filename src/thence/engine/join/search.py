@@ -17,16 +17,13 @@ from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Call, Expr
 from thence.model.events import Events
+from thence.plan.order import FEW
 
 CLASSED = 256
 """A relation with fewer rows is searched as one, however much their lengths differ."""
 
 SKEWED = 8
 """Lengths differ much where the longest is this many times the mean."""
-
-FEW = 16
-"""Probes are few where the rows to search are this many times as many."""
-
 
 SMALL = 1024
 """A relation with fewer rows is sorted sooner than it is searched for those worth sorting."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from thence.engine.join.join import Ceiling
 from thence.engine.join.match import Match
 from thence.engine.policy.variants import Moments, Variant, variants
 from thence.logic.bounds import Constraint
@@ -31,24 +32,17 @@ Joins = Sequence[tuple[Prepared, Sequence[Events], Sequence[Constraint]]]
 """Alternatives of a rule, with their relations and limits on the times of their nodes."""
 
 
-def few_enough(joins: Joins) -> int | None:
+def few_enough(joins: Joins) -> Ceiling | None:
     """How many candidates a step of a join may have for all combinations to be made sooner than
     searched; None where there is no point in trying, since there are many events and no window."""
     if FEW == 0:
         return None
     sizes = [[len(rels[a]) for a in prepared.conjunct.positive] for prepared, rels, _ in joins]
     if sum(prod(own) for own in sizes) <= FEW:
-        return FEW
-    if not all(_windowed(prepared) for prepared, _, _ in joins):
+        return Ceiling(FEW)
+    if not all(prepared.windowed for prepared, _, _ in joins):
         return None
-    return max(2 * sum(sum(own) for own in sizes), FEW)
-
-
-def _windowed(prepared: Prepared) -> bool:
-    """Whether the events of a match are bound to be near each other."""
-    conjunct = prepared.conjunct
-    nodes = [prepared.uses[atom].start for atom in conjunct.events]
-    return all(conjunct.bounds.bounded(one, other) for one in nodes for other in nodes)
+    return Ceiling(max(2 * sum(sum(own) for own in sizes), FEW))
 
 
 def sought(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thence.engine.arrays.types import Index, Mask
-from thence.engine.join.join import observed
+from thence.engine.join.join import sizes
 from thence.engine.join.lookup import narrowed
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds
@@ -27,6 +27,7 @@ from thence.logic.conjunct import EPOCH, Extreme, Shifted, WindowUse
 from thence.logic.expr import Expr
 from thence.logic.policy import Policy
 from thence.model.events import Events
+from thence.plan.order import observed
 from thence.plan.prepared import Prepared
 
 CODES = {"all": 0, "first": FIRST, "last": LAST, "cumulative": 2}
@@ -146,7 +147,8 @@ def variants(
         return None
     if any(len(rels[atom]) == 0 for atom in conjunct.positive):
         return []
-    bounds = conjunct.bounds.with_constraints([*observed(prepared, rels), *limits])
+    known = observed(prepared, sizes(prepared, rels))
+    bounds = conjunct.bounds.with_constraints([*known, *limits])
     rels = narrowed(prepared, rels)
     if not bounds.satisfiable or any(len(rels[atom]) == 0 for atom in conjunct.positive):
         return []

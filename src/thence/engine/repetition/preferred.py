@@ -25,14 +25,6 @@ from thence.model.events import Events
 _EVER = np.iinfo(np.int64).min
 
 
-def compares_rows(conjunct: Conjunct) -> bool:
-    """Whether matches are compared that differ in nothing but their repetitions."""
-    return any(
-        how is not None and how.greedy and (how.first is not None or how.last is not None)
-        for how in (window.repetition for window in conjunct.repetitions)
-    )
-
-
 def begun_earlier(match: Match) -> Mask:
     """Which rows cannot count whatever their chains are, since an event can be put before a
     repetition that leads its pattern. Only where that is quickly told."""
@@ -49,8 +41,7 @@ def begun_earlier(match: Match) -> Mask:
 
 def preferred_rows(match: Match, full: Match) -> Match:
     """The rows that count, of some that have chains. ``full`` are all that could be matches."""
-    conjunct = match.prepared.conjunct
-    if not compares_rows(conjunct) or match.length == 0:
+    if not match.prepared.compares_rows or match.length == 0:
         return match
     match = _most_preferred(match)
     kept = np.ones(match.length, dtype=np.bool_)

@@ -21,7 +21,7 @@ from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match, concat_chained
 from thence.engine.join.search import holds
 from thence.engine.repetition.anychain import any_chain, without_looking
-from thence.engine.repetition.preferred import begun_earlier, compares_rows, preferred_rows
+from thence.engine.repetition.preferred import begun_earlier, preferred_rows
 from thence.engine.repetition.scan import every_chain, greedy_chains
 from thence.engine.values.evaluate import evaluate
 from thence.engine.window.windows import WindowSearch
@@ -33,7 +33,7 @@ def with_repetitions(match: Match, all_members: bool) -> Match:
     """The rows of a match that have the repetitions it asks for, with these; once for each chain
     where any will do. ``all_members`` is whether somebody asks which events they are."""
     conjunct, full = match.prepared.conjunct, match
-    compares = compares_rows(conjunct)
+    compares = match.prepared.compares_rows
     if compares:
         match = full.where(~begun_earlier(full))
     for window in conjunct.repetitions:

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
 from thence.engine.arrays.rows import concat, distinct, take
-from thence.engine.join.join import TooManyCandidates, joins
+from thence.engine.join.join import Ceiling, TooManyCandidates, joins
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds
 from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect, named, working_on
+from thence.engine.limits.measure import measured
 from thence.engine.output.collect import collected
 from thence.engine.output.merge import merged_results
 from thence.engine.output.project import projected
 from thence.engine.policy.groups import Used, chosen, chosen_groups
 from thence.engine.policy.search import few_enough, sought
 from thence.engine.policy.variants import Moments
-from thence.engine.repetition.preferred import compares_rows
 from thence.engine.repetition.repeat import with_repetitions
 from thence.engine.window.completion import passed
 from thence.engine.window.strides import strides
@@ -34,6 +35,7 @@ from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
+from thence.plan.statistics import UNKNOWN, Statistics
 
 
 @dataclass(slots=True)
@@ -42,6 +44,8 @@ class Inputs:
 
     old: Mapping[str, Events]
     new: Mapping[str, Events]
+    known: Statistics = UNKNOWN
+    """What is known of the events beforehand."""
     _all: dict[str, Events] = field(default_factory=dict)
 
     def all(self, event: str) -> Events:
@@ -83,14 +87,19 @@ def derive(
             for prepared in alternatives
             for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
         ]
+    before, began = sum(match.length for match in matches), perf_counter()
     if matches and policy.merges:
         merging = chosen_groups(policy, matches, {} if used is None else used)
+        measured(alternatives[0]).policy.add(before, len(merging), began)
         if not merging:
             return []
         events = merged_results(merging, lineage).events
         return [events if lineage else distinct(events)]
     if matches and not settled:
         matches = chosen(policy, matches, {} if used is None else used)
+    if policy.chooses:
+        kept = sum(match.length for match in matches)
+        measured(alternatives[0]).policy.add(before, kept, began)
     if not matches:
         return []
     if alternatives[0].conjunct.aggregates:
@@ -110,10 +119,10 @@ def candidates(
     joins = [
         (prepared, rels, limits)
         for prepared, own in zip(alternatives, sources, strict=True)
-        for rels, limits, _ in _terms(prepared, own, horizon)
+        for rels, limits, _, _ in _terms(prepared, own, horizon)
     ]
 
-    def all_of_them(most: int | None) -> list[Match]:
+    def all_of_them(most: Ceiling | None) -> list[Match]:
         return [
             match
             for prepared, own in zip(alternatives, sources, strict=True)
@@ -126,7 +135,9 @@ def candidates(
             return all_of_them(most), False
     except TooManyCandidates:
         pass
+    began = perf_counter()
     found = sought(policy, joins, Moments(horizon.before, horizon.now), used)
+    measured(alternatives[0]).policy.add(0, 0, began)
     return (all_of_them(None), False) if found is None else found
 
 
@@ -136,7 +147,7 @@ def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list
     (atom,) = prepared.conjunct.positive
     working_on(prepared)
     found = []
-    for rels, _, only_finalised in _terms(prepared, _Sources(prepared, inputs), horizon):
+    for rels, _, only_finalised, _ in _terms(prepared, _Sources(prepared, inputs), horizon):
         rows = np.arange(len(rels[atom]))
         match = _finalised(Match(prepared, rels, len(rows), {atom: rows}), horizon, only_finalised)
         if match.length:
@@ -154,23 +165,29 @@ def _matches(
     sources: _Sources,
     horizon: Horizon,
     keep_all: bool,
-    most: int | None = None,
+    most: Ceiling | None = None,
 ) -> Iterator[Match]:
     """The new matches of one alternative, finalised and free of what must be absent."""
-    found = 0
-    for rels, limits, only_finalised in _terms(prepared, sources, horizon):
+    found, known = 0, sources.inputs.known
+    figures = measured(prepared)
+    for rels, limits, only_finalised, term in _terms(prepared, sources, horizon):
         working_on(prepared)
         policy = prepared.conjunct.policy
-        everything = keep_all or policy.chooses or compares_rows(prepared.conjunct)
-        for match in joins(prepared, rels, limits, everything, most):
+        everything = keep_all or prepared.keeps_all
+        for match in joins(prepared, rels, limits, everything, most, term, known):
             match = ticked(match, horizon.before if only_finalised else None, horizon.now)
             match = _finalised(match, horizon, only_finalised)
             for window in prepared.conjunct.windows:
                 # A policy chooses among matches, and one that collects nothing is none.
                 if window.mode == "absent" or (policy.chooses and is_asked(window)):
+                    before, began = match.length, perf_counter()
                     match = match.where(satisfied(match, window))
+                    figures.window(window.atom).add(before, match.length, began)
             if match.length and prepared.conjunct.repetitions:
+                before, began = match.length, perf_counter()
                 match = with_repetitions(match, keep_all or policy.chooses)
+                for window in prepared.conjunct.repetitions:
+                    figures.window(window.atom).add(before, match.length, began)
             found += match.length
             expect(found, 8, lambda: _matching(prepared))
             if match.length:
@@ -209,15 +226,19 @@ class _Sources:
             return events
         rels: list[Events] = [events] * len(self.prepared.uses)
         rows = np.arange(len(events))
+        began = perf_counter()
         mask = holds(Match(self.prepared, rels, len(events), {atom: rows}), (), predicates)
-        return events if mask is None else take(events, mask)
+        kept = events if mask is None else take(events, mask)
+        if which == "new":
+            measured(self.prepared).filter(atom).add(len(events), len(kept), began)
+        return kept
 
 
 def _terms(
     prepared: Prepared, sources: _Sources, horizon: Horizon
-) -> Iterator[tuple[list[Events], list[Constraint], bool]]:
-    """The joins whose union is what is new: relations, limits, and whether only what the horizon
-    has newly passed counts."""
+) -> Iterator[tuple[list[Events], list[Constraint], bool, int]]:
+    """The joins whose union is what is new: relations, limits, whether only what the horizon has
+    newly passed counts, and the atom that is bound to new events, -1 where there is none."""
     conjunct = prepared.conjunct
     completions = [
         Constraint(completion, EPOCH, horizon.now) for completion in conjunct.completions
@@ -227,7 +248,7 @@ def _terms(
         # A group is reported once, when the horizon passes its end: from all its matches.
         if horizon.now > horizon.before:
             rels = [sources.get("all", a) for a in range(len(conjunct.atoms))]
-            yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True
+            yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True, -1
         return
     for position, atom in enumerate(conjunct.positive):
         if len(sources.get("new", atom)) == 0:
@@ -235,11 +256,16 @@ def _terms(
         which = dict.fromkeys(conjunct.positive[:position], "old")
         which |= dict.fromkeys((*conjunct.positive[position + 1 :], *windows), "all")
         which[atom] = "new"
-        yield [sources.get(which[a], a) for a in range(len(conjunct.atoms))], completions, False
+        yield (
+            [sources.get(which[a], a) for a in range(len(conjunct.atoms))],
+            completions,
+            False,
+            atom,
+        )
     if conjunct.completions and horizon.now > horizon.before:
         which = dict.fromkeys(conjunct.positive, "old") | dict.fromkeys(windows, "all")
         rels = [sources.get(which[a], a) for a in range(len(conjunct.atoms))]
-        yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True
+        yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True, -1
 
 
 def _newly_finalised(conjunct: Conjunct, horizon: Horizon) -> list[Constraint]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
 from thence.engine.arrays.rows import concat, distinct, take, texts_fit
 from thence.engine.limits.growth import DEFAULT, RECURSIVE, Growth, Limits, bounded, expect, owner
+from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.lineage import merged
 from thence.engine.policy.groups import Used
 from thence.engine.run.derive import Horizon, Inputs, derive, derive_strides
@@ -19,6 +21,7 @@ from thence.engine.state.usable import usable
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Retention
 from thence.model.events import Events
+from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Part, Stage
 
 
@@ -35,6 +38,10 @@ class Options:
     """The rows of the static tables. They are there in every step, and are no part of the state."""
     limits: Limits = DEFAULT
     """What the step may take."""
+    known: Statistics = UNKNOWN
+    """What is known of the events beforehand."""
+    meter: Meter | None = None
+    """What takes note of what every operator does."""
 
 
 @texts_fit()
@@ -51,7 +58,8 @@ def step(
     earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
     A :class:`LimitError` says that a rule would take more than it may; nothing has changed then.
     """
-    with bounded(options.limits, lambda event: owner(event, part)) as budget:
+    owners = bounded(options.limits, lambda event: owner(event, part))
+    with owners as budget, metered(options.meter):
         kept, results = _step(part, state, events, horizon, options)
         budget.keep(kept.rows, kept.nbytes)
         return kept, results
@@ -63,7 +71,7 @@ def _step(
     old = _known(part, state, options)
     new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
     new |= {name: _none_of(old[name]) for name in part.tables}
-    inputs = Inputs(old, new)
+    inputs = Inputs(old, new, options.known)
     moment = Horizon(state.horizon, max(horizon, state.horizon))
     used = dict(state.used)
     for number, stage in enumerate(part.stages, 1):
@@ -146,7 +154,9 @@ def _run_stage(
         now = Horizon(before, moment.now)
         rounds = []
         for rules, new in zip(groups, news, strict=True):
-            found = _round(stage, rules, Inputs(old, new), emitted, now, none, options, used)
+            found = _round(
+                stage, rules, Inputs(old, new, inputs.known), emitted, now, none, options, used
+            )
             rounds.append(found)
             for name, events in found.items():
                 total[name].add(events)
@@ -197,19 +207,23 @@ def _round(
     """What some rules of a stage newly derive, without what is known already."""
     parts: dict[str, list[Events]] = {name: [] for name in stage.events}
     for number in rules:
-        rule = stage.rules[number]
+        rule, began = stage.rules[number], perf_counter()
+        event = rule[0].conjunct.event
         if stage.strides(number):
-            parts[rule[0].conjunct.event] += derive_strides(rule[0], inputs, moment)
-            continue
-        consumer = f"{stage.rule_name(number)}|"
-        spent = _used_by(consumer, used)
-        parts[rule[0].conjunct.event] += derive(rule, inputs, moment, options.lineage, spent)
-        used.update({consumer + name: events for name, events in spent.items()})
+            parts[event] += derive_strides(rule[0], inputs, moment)
+        else:
+            consumer = f"{stage.rule_name(number)}|"
+            spent = _used_by(consumer, used)
+            parts[event] += derive(rule, inputs, moment, options.lineage, spent)
+            used.update({consumer + name: events for name, events in spent.items()})
+        derived(event).add(0, 0, began)
     found = {}
     for name, pieces in parts.items():
         found[name] = none[name]
         if pieces:
+            began = perf_counter()
             found[name] = known[name].fresh(concat(pieces), once=len(pieces) == 1)
+            derived(name).add(sum(map(len, pieces)), len(found[name]), began)
     return found
 
 
