@@ -70,8 +70,8 @@ def hierarchy(plan: Plan) -> Hierarchy:
     given = (*plan.inputs, *plan.tables)
     layer_of = dict.fromkeys(given, 1)
     layers = [[Member(plan.schemas[name]) for name in given]]
-    inner = {event: s for s in plan.stages for event in s.events if plan.schemas[event].hidden}
-    for stage in plan.stages:
+    inner = {event: s for s in plan.written for event in s.events if plan.schemas[event].hidden}
+    for stage in plan.written:
         members = [_member(plan, stage, name, inner) for name in stage.events]
         members = [member for member in members if not member.schema.hidden]
         below = [layer_of[n] for m in members for n in m.built_on if n not in stage.events]

@@ -10,6 +10,10 @@ from thence.logic.check import Checked, check_program
 from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
+from thence.plan.rewrites.index_selections import index_selections
+from thence.plan.rewrites.share_constants import share_constants
+from thence.plan.rewrites.share_equal_rules import share_equal_rules
+from thence.plan.rewrites.share_windows import share_windows
 from thence.plan.staging import staged
 from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Plan, Stage
@@ -17,7 +21,12 @@ from thence.plan.tree import Plan, Stage
 Rewrite = Callable[[Plan], Plan]
 """Another plan that gives the same events. What it does is the first line of its docstring."""
 
-REWRITES: tuple[Rewrite, ...] = ()
+REWRITES: tuple[Rewrite, ...] = (
+    share_equal_rules,
+    share_constants,
+    share_windows,
+    index_selections,
+)
 """What is done to every plan, in this order. Each can be switched off by its name."""
 
 CHOICES: dict[str, str] = {
@@ -60,6 +69,8 @@ def make(
     for rewrite in () if provenance else REWRITES:
         if rewrite.__name__ not in off:
             plan = rewrite(plan)
+    # A rewrite may leave auxiliary events that nothing reads any more.
+    plan = replace(plan, stages=needed_stages(plan, plan.outputs)) if not provenance else plan
     return plan if "join_order" not in off else _as_written(plan)
 
 
@@ -90,8 +101,9 @@ def _check_names(off: Iterable[str]) -> None:
 def _serving(plan: Plan, outputs: Collection[str] | None) -> Plan:
     """A plan less what none of its outputs rests on."""
     if outputs is None:
-        return replace(plan, outputs=plan.public)
-    return replace(plan, stages=needed_stages(plan, outputs), outputs=tuple(outputs))
+        return replace(plan, outputs=plan.public, written=plan.stages)
+    stages = needed_stages(plan, outputs)
+    return replace(plan, stages=stages, outputs=tuple(outputs), written=stages)
 
 
 def needed_stages(plan: Plan, outputs: Iterable[str]) -> tuple[Stage, ...]:

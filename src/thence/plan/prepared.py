@@ -24,6 +24,7 @@ from thence.logic.policy import UNRESTRICTED
 from thence.plan.ends import by_ends
 from thence.plan.nearest import Nearest, nearest
 from thence.plan.repetitions import strict_ends
+from thence.plan.selection import Selection
 
 if TYPE_CHECKING:
     from thence.plan.order import Step
@@ -51,10 +52,18 @@ TICK = -1
 class Prepared:
     """A conjunct with its predicates and constraints sorted by what they need."""
 
-    def __init__(self, conjunct: Conjunct, decided: bool = False, as_written: bool = False) -> None:
+    def __init__(
+        self,
+        conjunct: Conjunct,
+        decided: bool = False,
+        as_written: bool = False,
+        selection: Selection | None = None,
+    ) -> None:
         """``decided`` says that it is a part of another join: that with a given first and last
-        event. ``as_written`` says that its atoms are bound in the order of the text."""
+        event. ``as_written`` says that its atoms are bound in the order of the text. With a
+        ``selection`` there is no join: rows of one event are taken as they are."""
         self.conjunct = conjunct
+        self.selection = selection
         self.decided = decided
         self.as_written = as_written
         self.steps: dict[Any, Step] = {}

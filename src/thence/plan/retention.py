@@ -44,8 +44,9 @@ def needs(plan: Plan, assume_instants: bool) -> Needs:
     lengths = derived_lengths(plan.stages, known)
     needed = retention_of(plan.prepared, lengths)
     remarks: dict[tuple[str, str, str], Diagnostic] = {}
-    for rule in plan.prepared:
-        for atom, kept in enumerate(retentions(rule.conjunct, lengths)):
+    as_written = derived_lengths(plan.written, known)
+    for rule in (alt for stage in plan.written for alts in stage.rules for alt in alts):
+        for atom, kept in enumerate(retentions(rule.conjunct, as_written)):
             if not kept.bounded:
                 name = rule.uses[atom].label or kept.event
                 key = (rule.conjunct.event, name, kept.partner)

@@ -20,6 +20,7 @@ from thence.model.schema import EventSchema
 from thence.model.text import shortened
 from thence.model.time import format_duration, format_timestamp
 from thence.plan.prepared import Prepared
+from thence.plan.selection import LENGTH, Selection
 from thence.plan.tree import Plan, Stage
 
 
@@ -119,7 +120,8 @@ def join_text(rule: Prepared) -> str:
 
 def _rule(rule: Prepared, uses: Sequence[str], named: Callable[[str], str]) -> Iterator[str]:
     conjunct = rule.conjunct
-    yield f"  join for {named(conjunct.event)}"
+    word = "join" if rule.selection is None else "selection"
+    yield f"  {word} for {named(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]
         label = f"{use.label}: " if use.label else ""
@@ -132,6 +134,8 @@ def _rule(rule: Prepared, uses: Sequence[str], named: Callable[[str], str]) -> I
         yield f"    where: {expression(conjunct, predicate)}"
     for window in conjunct.windows:
         yield from _window(rule, window, uses[window.atom], named)
+    if rule.selection is not None:
+        yield from _selection(rule.selection)
     if conjunct.policy != UNRESTRICTED:
         yield f"    using: {policy_text(conjunct.policy)}"
     start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
@@ -143,6 +147,14 @@ def _rule(rule: Prepared, uses: Sequence[str], named: Callable[[str], str]) -> I
         yield "    reported at once"
     key = ", ".join(partition_key(conjunct))
     yield f"    partition key: {key or 'none'}"
+
+
+def _selection(selection: Selection) -> Iterator[str]:
+    if selection.condition is not None:
+        column = selection.condition.column
+        yield f"    read:  in the order of {'its length' if column == LENGTH else column}"
+    if selection.distinct:
+        yield "    each row gives a result of its own"
 
 
 def _window(

@@ -6,6 +6,7 @@ decide nothing by themselves. It is immutable; a rewrite (``plan/rewrites``) giv
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -72,6 +73,22 @@ class Part:
         return tuple(event for stage in self.stages for event in stage.events)
 
     @property
+    def repeatable(self) -> tuple[str, ...]:
+        """The derived events that may be derived once more later on: all but those that are taken,
+        each from a row of its own, from an event that this part derives."""
+        rules = [rule for stage in self.stages for rule in stage.rules if rule]
+        several = Counter(rule[0].conjunct.event for rule in rules)
+        once = {
+            rule[0].conjunct.event
+            for rule in rules
+            if (selection := rule[0].selection) is not None
+            and selection.distinct
+            and several[rule[0].conjunct.event] == 1
+            and rule[0].uses[0].event not in self.inputs
+        }
+        return tuple(event for event in self.derived if event not in once)
+
+    @property
     def users(self) -> dict[str, list[str]]:
         """For each event, the events that rules derive from it."""
         found: dict[str, list[str]] = {}
@@ -123,6 +140,8 @@ class Plan:
     warnings: tuple[Diagnostic, ...] = ()
     outputs: tuple[str, ...] = ()
     """The derived events that are asked for; whatever else is derived serves them."""
+    written: tuple[Stage, ...] = ()
+    """The stages as the rules say them, before any rewrite: what remarks to a user are about."""
     off: frozenset[str] = frozenset()
     """The optimisations that are switched off."""
     statistics: Statistics = UNKNOWN

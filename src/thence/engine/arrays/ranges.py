@@ -13,7 +13,7 @@ CHUNK = 1 << 18
 """How many candidate pairs are looked at in one go: enough to amortise the calls, few enough that
 intermediate arrays stay in the cache and the allocator hands the same memory out again."""
 
-CACHED = 1 << 17
+CACHED = 1 << 12
 """Beyond this many rows an index falls out of the cache, and probes are worth sorting first."""
 
 _LARGEST = 2**62

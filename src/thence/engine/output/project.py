@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -88,12 +89,22 @@ def projected(match: Match, lineage: bool) -> Events:
     conjunct = match.prepared.conjunct
     if match.length >= SOME:
         expect(match.length, _width(match, lineage), lambda: _deriving(match))
+    match = _by_start(match)
     columns = {name: head_column(match, i) for i, name in enumerate(conjunct.columns)}
     start, end = interval(match)
     if lineage:
         return Events(start, end, {**columns, LINEAGE: match_lineage(match)})
     events = Events(start, end, columns)
     return events if _tells_rows_apart(match) else distinct(events)
+
+
+def _by_start(match: Match) -> Match:
+    """The same matches in the order of the results' start: that costs less before columns are
+    gathered than after, and whoever reads the results has it from all of them."""
+    start = match.time(match.prepared.conjunct.start)
+    if bool((start[1:] >= start[:-1]).all()):
+        return match
+    return match.take(np.argsort(start, kind="stable"))
 
 
 def _width(match: Match, lineage: bool) -> int:

@@ -8,7 +8,7 @@ step in which everything is new. No partial match is ever stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -27,6 +27,7 @@ from thence.engine.policy.groups import Used, chosen, chosen_groups
 from thence.engine.policy.search import few_enough, sought
 from thence.engine.policy.variants import Moments
 from thence.engine.repetition.repeat import with_repetitions
+from thence.engine.run.selections import Selections
 from thence.engine.window.completion import passed
 from thence.engine.window.strides import strides
 from thence.engine.window.ticks import ticked
@@ -47,6 +48,10 @@ class Inputs:
     known: Statistics = UNKNOWN
     """What is known of the events beforehand."""
     _all: dict[str, Events] = field(default_factory=dict)
+    selections: Selections = field(default_factory=Selections)
+    """What selections from the new events share."""
+    given: Collection[str] = ()
+    """The types of events that come from outside, in which one may be there twice."""
 
     def all(self, event: str) -> Events:
         """Old and new events of a type together."""
@@ -77,6 +82,11 @@ def derive(
     A rule has one prepared conjunct per alternative; policies and aggregates run over all of them
     together. Events that its policy uses up are added to ``used``.
     """
+    if (selection := alternatives[0].selection) is not None:
+        event = alternatives[0].uses[0].event
+        rows, given = inputs.new[event], event in inputs.given
+        found = inputs.selections.of(alternatives[0], selection, rows, given)
+        return [found] if len(found) else []
     policy = alternatives[0].conjunct.policy
     settled = not policy.chooses
     if policy.chooses:
@@ -103,10 +113,10 @@ def derive(
     if not matches:
         return []
     if alternatives[0].conjunct.aggregates:
-        found = [collected(matches, lineage)]
+        parts = [collected(matches, lineage)]
     else:
-        found = [projected(match, lineage) for match in matches]
-    return [part for part in found if len(part)]
+        parts = [projected(match, lineage) for match in matches]
+    return [part for part in parts if len(part)]
 
 
 def candidates(

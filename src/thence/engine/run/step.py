@@ -71,7 +71,7 @@ def _step(
     old = _known(part, state, options)
     new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
     new |= {name: _none_of(old[name]) for name in part.tables}
-    inputs = Inputs(old, new, options.known)
+    inputs = Inputs(old, new, options.known, given=frozenset(part.inputs))
     moment = Horizon(state.horizon, max(horizon, state.horizon))
     used = dict(state.used)
     for number, stage in enumerate(part.stages, 1):
@@ -273,7 +273,7 @@ def _repeatable(
 ) -> dict[str, Events]:
     """Results that could be derived once more: those that end after the horizon."""
     kept = {}
-    for name in part.derived:
+    for name in part.repeatable:
         parts = [
             known[name] for known in (state.emitted, new) if name in known and len(known[name])
         ]
