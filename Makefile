@@ -2,7 +2,7 @@
 # The preparation is done once and again only when its inputs change.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint format bench bench-quick bench-hard bench-spark bench-spark-quick \
+.PHONY: help run test test-long lint format bench bench-quick bench-hard bench-sharing bench-spark bench-spark-quick \
   bench-figures bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
@@ -48,6 +48,9 @@ bench-quick: $(READY) ## the same in a few seconds, roughly
 
 bench-hard: $(READY) ## programs that once were slow or ended in no memory, with their bars
 	$(BIN)/python -m benchmarks.hard.run
+
+bench-sharing: $(READY) ## many rules that share work against one of them, with their bars
+	$(BIN)/python -m benchmarks.sharing.run
 
 bench-spark: $(READY) ## Thence on Spark against Spark SQL, with its bars
 	$(BIN)/python -m benchmarks.spark.run

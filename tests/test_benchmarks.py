@@ -12,6 +12,8 @@ from benchmarks.generate import RARE, TYPES, w1
 from benchmarks.hard import run as hard
 from benchmarks.hard.rows import Row
 from benchmarks.queries import BY_NAME, QUERIES, RATIOS, Query
+from benchmarks.sharing import run as sharing
+from benchmarks.sharing.families import FAMILIES, Family, events
 
 
 def test_events_are_a_millisecond_apart() -> None:
@@ -125,3 +127,17 @@ def test_an_error_that_is_asked_for_is_no_failure() -> None:
     row = Row("a row", "event a(); r() <- a;", dict, bar=1.0, refused=thence.LimitError)
     assert not hard._problems(row, {"cpu": 0.5, "memory": 0, "found": "LimitError"})
     assert hard._problems(row, {"cpu": 0.5, "memory": 0, "found": 7})
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_rules_of_a_family_find_the_same_where_nothing_is_shared(family: Family) -> None:
+    given = events(w1(4_000, ids=5), family.one_stream)
+    assert sharing.differing(family, given) == []
+    assert sharing.rows(thence.compile(family.text(family.many)), given)["r0"] > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_a_family_shares_as_much_as_it_is_meant_to(family: Family) -> None:
+    plan = thence.compile(family.text(family.many)).plan
+    joins = [each for each in plan.prepared if each.selection is None]
+    assert len(joins) == {"apart": family.many, "select": 0}.get(family.name, 1)

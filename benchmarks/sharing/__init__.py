@@ -1,0 +1,1 @@
+"""Many rules in one program against one of them."""
