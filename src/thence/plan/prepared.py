@@ -88,7 +88,7 @@ class Prepared:
     @property
     def in_text_order(self) -> Prepared:
         """The same join, whose atoms are bound in the order of the text."""
-        return Prepared(self.conjunct, self.decided, as_written=True)
+        return Prepared(self.conjunct, self.decided, True, self.selection)
 
     def _resolve(self, node: int) -> tuple[int, int]:
         offset = 0

@@ -56,6 +56,8 @@ class Shown:
             if term == column and own == kind:
                 return self, name
         name = f"{INNER}{len(self.columns)}"
+        while name in self.columns:
+            name = f"{INNER}{name}"
         more = Shown((*self.columns, name), (*self.terms, column), (*self.types, kind))
         return more, name
 
@@ -96,7 +98,7 @@ class Draft:
         self.changed = True
 
     def _fresh_name(self, event: str) -> str:
-        """A name for what rules share, after the event of the first of them."""
+        """A name for what rules share, after the event of the one that says it."""
         numbers = ("", *range(2, len(self._schemas) + 3))
         names = (f"{INNER}{event}{number}" for number in numbers)
         return next(name for name in names if name not in self._schemas)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.types import Codes
 
 Numbered = tuple[Codes, int]
@@ -30,11 +31,40 @@ def join_codes(columns: Sequence[Any]) -> tuple[list[Codes], int]:
     >>> [c.tolist() for c in codes], size
     ([[0, -1, 1], [1, 2]], 3)
     """
+    if all(map(_is_whole, columns)) and all(map(len, columns)):
+        lows, highs = zip(*map(_extent, columns), strict=True)
+        low, size = min(lows), max(highs) - min(lows) + 1
+        if size <= _JOINABLE:
+            return [_shifted(column, low) for column in columns], size
     lengths = [len(column) for column in columns]
     whole = columns[0] if len(columns) == 1 else pa.concat_arrays(list(columns))
     codes, size = _numbers(whole, join=True)
     cuts = np.cumsum(lengths)[:-1]
     return np.split(codes, cuts), size
+
+
+def _is_whole(column: Any) -> bool:
+    """Whether the values of a column are whole numbers, or counted so, and none is missing."""
+    kind = column.type
+    counted = pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or pa.types.is_duration(kind)
+    return bool(counted and column.null_count == 0)
+
+
+def _extent(column: Any) -> tuple[int, int]:
+    """The least and the greatest of whole numbers."""
+
+    def find() -> tuple[int, int]:
+        values = _view(column)
+        return int(values.min()), int(values.max())
+
+    return remembered("extent", (column,), (), find)
+
+
+def _shifted(column: Any, low: int) -> Codes:
+    """Whole numbers, counted from a given one."""
+    return remembered(
+        "shifted", (column,), (low,), lambda: _view(column) - low if low else _view(column)
+    )
 
 
 def own_codes(codes: Codes, size: int, rows: Codes) -> Codes:

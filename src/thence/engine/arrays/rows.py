@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from thence.engine.arrays.codes import combine, identity_codes
+from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.types import Index, Mask
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
@@ -146,7 +147,7 @@ def _repeated(values: Index) -> Index:
 
 
 def _strictly_increasing(values: Index) -> bool:
-    return bool((values[1:] > values[:-1]).all())
+    return remembered("increasing", (values,), (), lambda: bool((values[1:] > values[:-1]).all()))
 
 
 def unique_by(events: Events, columns: Iterable[str], start: bool, end: bool) -> bool:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 
 import numpy as np
 
 from thence.engine.arrays.codes import combine, join_codes, own_codes
+from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.ranges import CACHED, key_order
 from thence.engine.arrays.rows import is_points
 from thence.engine.arrays.types import Codes, Index
@@ -188,10 +190,14 @@ class _Join:
         walk through their indexes instead of jumping about in them."""
         for number, link in enumerate(self.prepared.conjunct.links):
             if len(rows) > CACHED and any(column.atom == atom for column in link):
-                codes, groups = self.link_codes(number)
-                known = np.flatnonzero(codes[atom][rows] >= 0)
-                rows = rows[known]
-                return rows[key_order(codes[atom][rows], groups, self.rels[atom].start[rows])]
+                by_atom, groups = self.link_codes(number)
+                codes, start = by_atom[atom], self.rels[atom].start
+                if len(rows) < len(start) or codes.min() < 0:
+                    rows = rows[codes[rows] >= 0]
+                    return rows[key_order(codes[rows], groups, start[rows])]
+                return remembered(
+                    "order", (codes, start), (groups,), partial(key_order, codes, groups, start)
+                )
         return rows
 
     def step(self, match: Match, step: Step) -> Match:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.ranges import TimeIndex, expand
 from thence.engine.arrays.rows import is_points
 from thence.engine.arrays.types import Codes, Index, Mask
@@ -110,7 +111,10 @@ def search(
         within = met if within is None else np.intersect1d(met, within, assume_unique=True)
     if within is not None:
         times, codes = times[within], None if codes is None else codes[within]
-    index = TimeIndex(times, codes, groups, within)
+        index = TimeIndex(times, codes, groups, within)
+    else:
+        arrays = (times,) if codes is None else (times, codes)
+        index = remembered("index", arrays, (groups,), lambda: TimeIndex(times, codes, groups))
     first, last = index.find(None if key is None else key.probes, low, high, match.length)
     return Candidates(index, first, last, exact)
 

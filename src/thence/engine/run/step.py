@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+from thence.engine.arrays.memory import remembering
 from thence.engine.arrays.rows import concat, distinct, take, texts_fit
 from thence.engine.limits.growth import DEFAULT, RECURSIVE, Growth, Limits, bounded, expect, owner
 from thence.engine.limits.measure import Meter, derived, metered
@@ -59,7 +60,7 @@ def step(
     A :class:`LimitError` says that a rule would take more than it may; nothing has changed then.
     """
     owners = bounded(options.limits, lambda event: owner(event, part))
-    with owners as budget, metered(options.meter):
+    with remembering(), owners as budget, metered(options.meter):
         kept, results = _step(part, state, events, horizon, options)
         budget.keep(kept.rows, kept.nbytes)
         return kept, results
