@@ -84,8 +84,9 @@ def derive(
     """
     if (selection := alternatives[0].selection) is not None:
         event = alternatives[0].uses[0].event
-        rows, given = inputs.new[event], event in inputs.given
+        rows, given, began = inputs.new[event], event in inputs.given, perf_counter()
         found = inputs.selections.of(alternatives[0], selection, rows, given)
+        measured(alternatives[0]).filter(0).add(len(rows), len(found), began)
         return [found] if len(found) else []
     policy = alternatives[0].conjunct.policy
     settled = not policy.chooses
