@@ -71,6 +71,6 @@ def _implies(mine: Form, its: Form) -> bool:
 
 
 def _comparable(one: Any, two: Any) -> tuple[Any, Any]:
-    """Two limits as numbers. SemiJoin a float a decimal is one, and those that are one float differ
+    """Two limits as numbers. Beside a float, a decimal is one, and those that are one float differ
     by nothing; what differs as a float differs in any case."""
     return (one, two) if isinstance(one, int) and isinstance(two, int) else (float(one), float(two))
