@@ -14,6 +14,7 @@ from thence.plan.make import optimisations
 from thence.plan.order import Order
 from thence.plan.partition.parts import Piece, cut
 from thence.plan.prepared import Prepared
+from thence.plan.selection import LENGTH, Selection
 from thence.plan.statistics import EventStatistics
 from thence.plan.text import atom_name, bound, column_name, expression
 from thence.plan.tree import Plan, Stage
@@ -97,10 +98,18 @@ def _join(plan: Plan, number: int, rule: Prepared, measured: Any) -> dict[str, A
         "reported_after": [name_of_node(conjunct, node) for node in conjunct.completions],
         "partition_key": list(partition_key(conjunct)),
         "stride": rule.stride,
+        "selection": None if rule.selection is None else _selection(rule.selection),
         "order": None if estimate is None else order_json(rule, estimate.order),
         "estimate": None if estimate is None else estimate_json(estimate),
         "measured": measured,
     }
+
+
+def _selection(selection: Selection) -> dict[str, Any]:
+    condition = selection.condition
+    by = None if condition is None or condition.column == LENGTH else condition.column
+    length = condition is not None and condition.column == LENGTH
+    return {"by": by, "by_length": length, "distinct": selection.distinct}
 
 
 def _atom(rule: Prepared, atom: int, kept: int | str) -> dict[str, Any]:
