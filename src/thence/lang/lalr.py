@@ -38,6 +38,8 @@ class _Rule(NamedTuple):
     method: Callable[[list[Any]], Any] | None
     alone: bool
     """Whether a single part stands for the whole."""
+    passes: bool
+    """Whether that is so wherever the rule applies."""
 
     def made(self, values: list[Any]) -> Any:
         if self.parts is not None:
@@ -72,11 +74,11 @@ class _Scanner:
             return None
         kind = found.lastgroup
         assert kind is not None
-        start, end = found.span(kind)
-        written = text[start:end]
+        written = found[kind]
         if kind in self.instead:
             kind = self.instead[kind].get(written, kind)
-        return Token(kind, written, start, end)
+        end = found.end()
+        return Token(kind, written, end - len(written), end)
 
 
 class Parser:
@@ -99,7 +101,7 @@ class Parser:
 
     def parse(self, text: str) -> Any:
         """What a text is made into. Raises Unexpected where it is not of the language."""
-        rules, table = self._rules, self._states
+        rules, table, last = self._rules, self._states, self._last
         states: list[int] = [self._first]
         values: list[Any] = []
         at = 0
@@ -115,18 +117,18 @@ class Parser:
                     break
                 rule = rules[-1 - action]
                 size = rule.size
-                if size != 1:
+                if size:
+                    del states[-size:]
+                if not rule.passes:
                     parts = values[-size:] if size else []
                     if size:
-                        del states[-size:], values[-size:]
+                        del values[-size:]
                     values.append(rule.made(parts))
-                else:
-                    del states[-1]
-                    values[-1] = rule.made(values[-1:])
-                states.append(table[states[-1]][1][rule.origin])
-                if kind == END and states[-1] == self._last:
+                state = table[states[-1]][1][rule.origin]
+                states.append(state)
+                if state == last and kind == END:
                     return values[-1]
-                row = table[states[-1]][1]
+                row = table[state][1]
             states.append(action)
             values.append(token)
 
@@ -165,9 +167,8 @@ def _rule(build: object, origin: str, parts: str, method: str | None, alone: boo
     """``parts`` has a sign for each symbol: ``1`` is seen, ``*`` a list, ``-`` left out."""
     kept = tuple((place, sign == "*") for place, sign in enumerate(parts) if sign != "-")
     seen = None if set(parts) <= {"1"} else kept
-    if method is None:
-        return _Rule(origin, len(parts), seen, None, alone)
-    return _Rule(origin, len(parts), seen, getattr(build, method, _one), alone)
+    make = None if method is None else getattr(build, method, _one)
+    return _Rule(origin, len(parts), seen, make, alone, alone and parts == "1")
 
 
 def _one(parts: list[Any]) -> Any:

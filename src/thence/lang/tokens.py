@@ -17,7 +17,7 @@ class Token(str):
     end_pos: int
 
     def __new__(cls, kind: str, text: str, start_pos: int, end_pos: int) -> Token:
-        token = super().__new__(cls, text)
+        token = str.__new__(cls, text)
         token.type, token.start_pos, token.end_pos = kind, start_pos, end_pos
         return token
 
