@@ -2,8 +2,8 @@
 # The preparation is done once and again only when its inputs change.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long lint format bench bench-quick bench-hard bench-sharing bench-spark bench-spark-quick \
-  bench-figures bench-figures-quick profile setup clean
+.PHONY: help run test test-long grammar lint format bench bench-quick bench-hard bench-sharing bench-spark \
+  bench-spark-quick bench-figures bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -30,6 +30,9 @@ test: lint ## lint, types and tests: what a change has to pass
 
 test-long: lint ## the same with many thousands of generated programs and streams
 	THENCE_PROFILE=long $(PYTEST) --timeout=7200
+
+grammar: $(READY) ## the tables of the parser, after a change of lang/grammar.lark
+	$(BIN)/python tools/grammar
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check $(CHECKED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ class Case:
         return rows
 
 
-def load_cases() -> list[Case]:
+@cache
+def load_cases() -> tuple[Case, ...]:
     """All cases of all files, named ``file: case``."""
     cases = []
     for path in sorted(FOLDER.glob("*.yaml")):
@@ -54,4 +56,4 @@ def load_cases() -> list[Case]:
                     expect=tuple(parse_events(raw["expect"])),
                 )
             )
-    return cases
+    return tuple(cases)

@@ -1,12 +1,13 @@
 """All tests in two processes at once: those that run Spark in their process, and the others.
 
 ``python tests/in_halves.py [ARGUMENTS OF PYTEST]``: a test with Spark mostly waits for Java, and
-the others need one core. The others are shown as they run, those with Spark when they are done; the
-last line counts both. Whoever ends this process ends both.
+the others need one core. The others are shown as they run, those with Spark when they are done;
+then come the slowest of both, and the last line counts both. Whoever ends this process ends both.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -22,6 +23,9 @@ NO_TESTS = 5  # pytest's exit code where nothing was selected
 SUMMARY = re.compile(r"[0-9]+ [a-z]+.* in [0-9.]+s\b")
 SINGULAR = {"errors": "error", "warnings": "warning"}
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+SLOWEST = 30
+DURATION = re.compile(r"([0-9.]+)s (?:call|setup|teardown) +\S")
+AROUND = re.compile(r"=+ slowest [0-9]+ durations =+|\([0-9]+ durations < .* hidden\.")
 
 
 def main(arguments: list[str]) -> int:
@@ -43,6 +47,7 @@ def main(arguments: list[str]) -> int:
                 half.wait()
             log.seek(0)
             said += _shown(log)
+    print("\n".join(slowest(said)))
     print(told(counts(said), time.monotonic() - begin))
     return status(statuses)
 
@@ -57,15 +62,37 @@ def _pytest(half: str, arguments: list[str], output: IO[str] | int) -> subproces
     cache = f"cache_dir=.pytest_cache/{half.replace(' ', '_')}"
     colours = "yes" if sys.stdout.isatty() else "no"
     command = [sys.executable, "-m", "pytest", "-m", half, "-o", cache, f"--color={colours}"]
+    # Hundreds of processes load the same modules: let Python keep what it has compiled.
+    own = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.Popen(
-        [*command, *arguments], stdout=output, stderr=subprocess.STDOUT, text=True, bufsize=1
+        [*command, f"--durations={SLOWEST}", *arguments],
+        env=own,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        text=True,
+        bufsize=1,
     )
 
 
 def _shown(lines: Iterable[str]) -> Iterator[str]:
+    """Lines that are shown as they come, apart from what took how long: that comes at the end."""
     for line in lines:
-        print(line, end="", flush=True)
+        plain = COLOURS.sub("", line)
+        if not DURATION.match(plain) and not AROUND.match(plain):
+            print(line, end="", flush=True)
         yield line
+
+
+def slowest(lines: Iterable[str]) -> list[str]:
+    """What took longest in both halves, the longest first, under a title.
+
+    >>> slowest(["0.50s call     tests/a.py::x", "...", "12.01s setup    tests/b.py::y"])
+    ['slowest 30 of both halves:', '12.01s setup    tests/b.py::y', '0.50s call     tests/a.py::x']
+    """
+    plain = (COLOURS.sub("", line).rstrip() for line in lines)
+    found = [(float(match[1]), line) for line in plain if (match := DURATION.match(line))]
+    longest = sorted(found, key=lambda each: -each[0])[:SLOWEST]
+    return [f"slowest {SLOWEST} of both halves:", *(line for _, line in longest)]
 
 
 def counts(lines: Iterable[str]) -> Counter[str]:

@@ -439,7 +439,7 @@ def test_help_comes_at_once_because_nothing_heavy_is_loaded() -> None:
         "import sys\n"
         "from thence.cli.main import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "heavy = {'pyarrow', 'lark', 'numpy', 'pyspark'}\n"
+        "heavy = {'numba', 'pandas', 'pyspark', 'thence.engine', 'thence.lang'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

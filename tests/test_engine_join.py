@@ -175,7 +175,7 @@ def test_no_way_of_joining_changes_an_answer(
 
 
 @given(examples(), st.integers(0, 2**16))
-@settings(max_examples=settings().max_examples // 3)
+@settings(max_examples=settings().max_examples // 6)
 def test_programs_of_many_rules_do_not_depend_on_how_they_are_joined(
     example: Example, seed: int
 ) -> None:

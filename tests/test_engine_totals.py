@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import thence
@@ -74,6 +74,7 @@ intervals = st.tuples(
 )
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.lists(intervals, max_size=14), st.booleans(), st.sampled_from([1, 3, 1 << 18]))
 def test_ranges_are_what_looking_at_each_event_gives(
     events: list[tuple[Any, ...]], instants: bool, chunk: int
@@ -166,6 +167,7 @@ kinds = st.tuples(
 )
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(kinds, max_size=14), st.booleans())
 def test_ranges_of_values_of_every_kind(events: list[tuple[Any, ...]], instants: bool) -> None:
     program = compiled(KINDS)

@@ -22,7 +22,7 @@ from hosts import (
     rows_of,
     tables,
 )
-from hypothesis import given, note, reject
+from hypothesis import given, note, reject, settings
 from hypothesis import strategies as st
 from notation import Written
 from strategies import LATEST, Example, examples
@@ -71,6 +71,7 @@ def test_batch(example: Example) -> None:
     assert batch(*example[:3]) == oracle(*example[:3])
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(examples(), st.sampled_from([0, 10**9]))
 def test_batch_on_the_paths_for_large_inputs(example: Example, few: int) -> None:
     """With its thresholds made tiny, the engine treats a few events like millions."""
@@ -85,6 +86,7 @@ def test_batch_on_the_paths_for_large_inputs(example: Example, few: int) -> None
     assert found == oracle(*example[:3])
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(examples(), seeds)
 def test_micro_batches_in_which_policies_search(example: Example, seed: int) -> None:
     accepted(example)

@@ -1,6 +1,6 @@
 """What a program costs before it sees an event: long sequences, many slips, large literals.
 
-The parser is made once in a process, and is no part of any of them.
+The parser's tables are read once in a process, and are no part of any of them.
 """
 
 from __future__ import annotations

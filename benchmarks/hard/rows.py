@@ -29,6 +29,7 @@ class Row:
 
     ``act`` is what is timed, where that is not a plain run; it gives the number of results. With
     ``refused`` the program must end in an error of this kind, and the time is that until it does.
+    ``seconds`` gives the time where that of this process would not tell.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Row:
     memory: int | None = None
     act: Callable[[thence.Program, Made], int] = run
     refused: type[Exception] | None = None
+    seconds: Callable[[], float] | None = None
 
 
 def every(count: int, step: int, first: int = 0, **columns: Any) -> Any:

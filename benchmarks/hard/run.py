@@ -21,7 +21,7 @@ from benchmarks import one_thread  # noqa: F401  (before NumPy is imported)
 # isort: split
 import thence
 from benchmarks import measure
-from benchmarks.hard import compiling, limits, policies, repetition, values
+from benchmarks.hard import compiling, limits, many_rules, policies, repetition, start, values
 from benchmarks.hard.rows import Row
 
 LONGEST = 300
@@ -38,6 +38,8 @@ ROWS: tuple[Row, ...] = (
     *repetition.ROWS,
     *values.ROWS,
     *compiling.ROWS,
+    *many_rules.ROWS,
+    *start.ROWS,
 )
 
 
@@ -83,6 +85,8 @@ def _in_process(number: int) -> dict[str, Any]:
 
 def _measured(each: Row) -> dict[str, Any]:
     """A row, run here."""
+    if each.seconds is not None:
+        return {"cpu": each.seconds(), "memory": 0, "found": 0}
     program, events = thence.compile(each.program), each.events()
     found: list[int | str] = []
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -23,12 +23,12 @@ from thence.model.errors import (
     StateError,
     ThenceError,
 )
+from thence.program import Program, build, check, compile, load, optimisations
 
 if TYPE_CHECKING:
     from thence.causes import Absence, Cause, Derivation
     from thence.hierarchy import Hierarchy
     from thence.lang.python import *  # noqa: F403
-    from thence.program import Program, build, check, compile, load, optimisations
     from thence.results import Results
     from thence.session import Session
 
@@ -85,19 +85,12 @@ __all__ = [
     "var",
 ]
 
-# These, and what programs in Python are made of, wait until somebody asks, so that `thence --help`
-# need not load Arrow and the parser.
+# These, and what programs in Python are made of, wait until somebody asks.
 _HOMES = {
     "Absence": "thence.causes",
     "Cause": "thence.causes",
     "Derivation": "thence.causes",
     "Hierarchy": "thence.hierarchy",
-    "Program": "thence.program",
-    "build": "thence.program",
-    "check": "thence.program",
-    "compile": "thence.program",
-    "load": "thence.program",
-    "optimisations": "thence.program",
     "Results": "thence.results",
     "Session": "thence.session",
 }

@@ -1,4 +1,8 @@
-"""A compiled program: what a user holds, checks, explains and runs."""
+"""A compiled program: what a user holds, checks, explains and runs.
+
+What a program does not need to be compiled and run is imported where it is used, so that a small
+one has its first result soon.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from thence.engine.arrays.rows import empty
-from thence.engine.limits.growth import Limits, limits
-from thence.engine.limits.measure import Meter
-from thence.engine.run.step import Options, step
-from thence.engine.state.state import NEVER, State
-from thence.explain import Measured, analyzed, analyzed_json, as_json, explain
-from thence.hierarchy import Hierarchy, hierarchy
-from thence.io.facts import read_tables
-from thence.io.ingest import read_events
-from thence.lang.parser import parse_program
-from thence.lang.python.program import lower_program
-from thence.lang.text import format_program
 from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram
 from thence.model.errors import BuildError, Diagnostic, InputError, LimitError, ProgramError
@@ -32,9 +24,13 @@ from thence.plan import Plan, make
 from thence.plan import optimisations as known_optimisations
 from thence.plan.statistics import sampled
 from thence.plan.statistics import statistics as given_statistics
-from thence.results import Results
-from thence.session import Session
-from thence.trace import Run
+
+if TYPE_CHECKING:
+    from thence.engine.limits.growth import Limits
+    from thence.explain import Measured
+    from thence.hierarchy import Hierarchy
+    from thence.results import Results
+    from thence.session import Session
 
 
 class Program:
@@ -113,6 +109,8 @@ class Program:
         <BLANKLINE>
         b(x) <- a(x) where x > 1;
         """
+        from thence.lang.text import format_program
+
         return format_program(self._checked.program)
 
     @property
@@ -155,6 +153,8 @@ class Program:
         of :meth:`run`, a session, or True for the last run. ``format`` is ``"text"``, or ``"json"``
         for the plan as :meth:`Plan.to_json` gives it.
         """
+        from thence.explain import analyzed, analyzed_json, as_json, explain
+
         if format not in ("text", "json"):
             raise InputError(f"format must be 'text' or 'json', not {format!r}")
         if analyze is None or analyze is False:
@@ -164,6 +164,10 @@ class Program:
 
     def _measured(self, analyze: Any) -> Measured:
         """What was measured of a run, of a session, or of the last run."""
+        from thence.explain import Measured
+        from thence.results import Results
+        from thence.session import Session
+
         found = self._last if analyze is True else getattr(analyze, "_measured", None)
         if analyze is True and found is None:
             raise InputError(
@@ -185,6 +189,8 @@ class Program:
 
     def hierarchy(self) -> Hierarchy:
         """The layers of the program: which events are built on which, from the input upwards."""
+        from thence.hierarchy import hierarchy
+
         return hierarchy(self.plan)
 
     def run(
@@ -220,6 +226,8 @@ class Program:
         """
         requested = self._emitted(emit)
         kept = lineage or trace
+        from thence.engine.limits.growth import limits
+
         bounds = limits(memory_limit, max_matches)
         with self._limited():
             return self._run(events, until, tables, lineage, kept, requested, progress, bounds)
@@ -235,6 +243,12 @@ class Program:
         progress: Callable[[int, int], None] | None,
         bounds: Limits,
     ) -> Results:
+        from thence.engine.limits.measure import Meter
+        from thence.engine.run.step import Options, step
+        from thence.engine.state.state import State
+        from thence.explain import Measured
+        from thence.results import Results
+
         plan = self.plan_for(None if kept else requested, kept)
         found = self._read(plan, events, kept, warn=True)
         facts = self._facts(plan, tables)
@@ -247,12 +261,13 @@ class Program:
         options = Options(lineage, None, progress, facts, bounds, known, meter)
         _, results = step(part, State(), found, horizon, options)
         measured = self._last = Measured(plan, meter, self._checked.program, sample)
-        run = (
-            Run(part, self._checked.program.source, {**found, **facts, **results}, horizon)
-            if kept
-            else None
-        )
-        return Results({name: results[name] for name in requested}, run, measured)
+        asked = {name: results[name] for name in requested}
+        if not kept:
+            return Results(asked, None, measured)
+        from thence.trace import Run
+
+        seen, source = {**found, **facts, **results}, self._checked.program.source
+        return Results(asked, Run(part, source, seen, horizon), measured)
 
     def session(
         self,
@@ -275,6 +290,9 @@ class Program:
         hold for each ``push`` and ``advance`` as they do for :meth:`run`; one that fails by them
         changes nothing in the session.
         """
+        from thence.engine.limits.growth import limits
+        from thence.session import Session
+
         bounds = limits(memory_limit, max_matches)
         facts = self._facts(self.plan_for(None, lineage), tables)
         return Session(self, max_delay, state, allow_unbounded, lineage, facts, bounds)
@@ -315,6 +333,8 @@ class Program:
     ) -> dict[str, Events]:
         """Events with the columns that rules read, or with all of them. Where everything ends after
         ``after``, events that no rule reads may be represented by their latest."""
+        from thence.io.ingest import read_events
+
         columns = plan.columns
         schemas = {schema.name: schema for schema in self.events}
         # Events that no rule reads still tell how far time has come.
@@ -331,6 +351,9 @@ class Program:
 
     def _facts(self, plan: Plan, tables: Any) -> dict[str, Events]:
         """The rows of the tables; none of a table that no rule looks into."""
+        from thence.engine.arrays.rows import empty
+        from thence.io.facts import read_tables
+
         read = [name for name in self._table_schemas if name in plan.columns]
         found = read_tables(tables, self._table_schemas, read)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
@@ -355,6 +378,8 @@ def _without_collection_pauses() -> Iterator[None]:
 
 
 def _horizon(until: Any, events: dict[str, Events]) -> int:
+    from thence.engine.state.state import NEVER
+
     if until is not None:
         return instant(until, "until")
     return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)
@@ -375,6 +400,8 @@ def compile(
             f"compile takes the text of a program, not {type(text).__name__}: use thence.build(…) "
             "for definitions made in Python, and thence.load(…) for a file"
         )
+    from thence.lang.parser import parse_program
+
     with _without_collection_pauses():
         logic = parse_program(Source(text, name))
         return Program(logic, without=without, statistics=statistics)
@@ -387,6 +414,8 @@ def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> 
     ``without`` is as for :func:`compile`.
     Raises :class:`thence.ThenceError` where the program cannot mean anything.
     """
+    from thence.lang.python.program import lower_program
+
     with _without_collection_pauses():
         return Program(lower_program(parts), name, without)
 

@@ -11,13 +11,17 @@ import pyarrow as pa
 from thence.engine.arrays.rows import LINEAGE
 from thence.engine.join.match import as_timestamps
 from thence.engine.output.lineage import readable
+from thence.model.arrow import from_numpy
 from thence.model.errors import InputError
 from thence.model.events import Events
-from thence.trace import LIMIT, Run, matching, none_found, several_found
 
 if TYPE_CHECKING:
     from thence.causes import Cause
     from thence.explain import Measured
+    from thence.trace import Run
+
+LIMIT = 10
+"""How many derivations of an event are shown, unless somebody asks for more or for fewer."""
 
 
 class Results(Mapping[str, Any]):
@@ -71,6 +75,8 @@ class Results(Mapping[str, Any]):
         all: ``{"id": "x"}``. At most ``limit`` derivations of each event are in the tree (None:
         all), and at most ``depth`` levels. The run needs ``trace=True`` or ``lineage=True``.
         """
+        from thence.trace import none_found, several_found
+
         run, count = self._traceable(event), len(self._events[event])
         if isinstance(row, Mapping):
             rows = self._with(event, row)
@@ -101,6 +107,8 @@ class Results(Mapping[str, Any]):
     ) -> list[Cause]:
         """The trees of causes of all results of an event that have some values, or of the first of
         them; see :meth:`trace`."""
+        from thence.trace import none_found
+
         run = self._traceable(event)
         rows = self._with(event, where or {})[:first]
         if not rows:
@@ -121,6 +129,8 @@ class Results(Mapping[str, Any]):
 
     def _with(self, event: str, where: Mapping[str, Any]) -> list[int]:
         """The rows of a table of results that have some values."""
+        from thence.trace import matching
+
         mask = matching(self._events[event], self._traceable(event).part.schemas[event], where)
         return np.flatnonzero(mask[self._numbers(event)]).tolist()
 
@@ -142,7 +152,7 @@ def as_table(events: Events) -> Any:
     if order is not None:
         start = start[order]
         end = events.end[order]
-        chosen = pa.array(order)
+        chosen = from_numpy(order)
         columns = {name: column.take(chosen) for name, column in columns.items()}
     lineage = columns.pop(LINEAGE, None)
     named = {**columns, "start": as_timestamps(start), "end": as_timestamps(end)}

@@ -26,9 +26,6 @@ from thence.model.types import Type
 from thence.plan.text import bound, expression
 from thence.plan.tree import Part
 
-LIMIT = 10
-"""How many derivations of an event are shown, unless somebody asks for more or for fewer."""
-
 
 @dataclass(slots=True)
 class Run:
@@ -48,7 +45,7 @@ class Run:
         return self._history
 
     def trees(
-        self, event: str, rows: Sequence[int], limit: int | None = LIMIT, depth: int | None = None
+        self, event: str, rows: Sequence[int], limit: int | None, depth: int | None
     ) -> list[Cause]:
         """The trees of causes of some derived events, by their numbers."""
         for name, most in (("limit", limit), ("depth", depth)):

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from thence.io import sizes
 from thence.io.values import EXACT_FLOAT, to_instant, to_value
+from thence.model.arrow import from_list
 from thence.model.errors import InputError
 from thence.model.events import Times
 from thence.model.time import EARLIEST, LATEST
@@ -80,7 +81,7 @@ def as_array(column: Any, declared: Type, name: str, place: Place, text: bool) -
             values.append(to_value(value, declared, text))
         except ValueError as problem:
             raise place.error(name, position, value, _advice(problem, name)) from None
-    array = pa.array(values, declared.arrow)
+    array = from_list(values, declared.arrow)
     if isinstance(array, pa.ChunkedArray):  # what Arrow makes of texts that do not fit into one
         raise too_much_text(name, place)
     _check_size(array, name, place)

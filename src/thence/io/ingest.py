@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from thence.io import sizes
 from thence.io.columns import Place, as_array, too_much_text
-from thence.io.files import find_files, open_file, stem
 from thence.io.frames import (
     Frame,
     PandasFrame,
@@ -233,6 +232,8 @@ def frames_of(
     ``columns`` gives the columns that may be read, and the types that they are declared with.
     """
     if isinstance(value, str | Path):
+        from thence.io.files import find_files, open_file, stem
+
         for path in find_files(value):
             yield open_file(path, columns()), stem(path)
             file_was_read(path)

@@ -1,7 +1,7 @@
 """From the parser's reductions to the neutral syntax tree.
 
-lark calls a method here each time it recognises a piece of the grammar, innermost first, so the
-tree is built without recursion and without an intermediate tree.
+The parser calls a method here each time it recognises a piece of the grammar, innermost first, so
+the tree is built without recursion and without an intermediate tree.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
-from lark import Token
-
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, int_out_of_range, too_deep
 from thence.lang.sql.build import BuildSql
 from thence.lang.tokens import (
+    Token,
     duration_of,
     end_of,
     positive_number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from thence.lang import syntax as s
 from thence.lang.heads import Head, check_event_name, check_schema, head_of
@@ -11,7 +12,6 @@ from thence.lang.policies import policy_of
 from thence.lang.problem import check_nesting
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, scope_of
-from thence.lang.sql.lower import lower
 from thence.lang.sql.syntax import CreateEvent
 from thence.lang.values import Values
 from thence.logic.check.problems import Problems
@@ -20,12 +20,15 @@ from thence.logic.repetition import as_a_whole, settled
 from thence.model.schema import Attribute, EventSchema
 from thence.model.source import Source, Span
 
+if TYPE_CHECKING:
+    from thence.lang.sql.lower import Lowered
+
 
 def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> LogicProgram:
     """The logic program of parsed statements. Raises CheckError with every error found."""
     problems = Problems(source)
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
-    queries = lower(statements, problems)
+    queries = _queries(statements, problems)
     schemas = _schemas(declared, problems)
     events = {
         name: EventInfo(name, schema.names, str(schema), not schema.table, schema.table)
@@ -46,6 +49,17 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
     return LogicProgram(streams, linked, source, tables)
+
+
+def _queries(
+    statements: Sequence[s.Statement | CreateEvent], problems: Problems
+) -> dict[int, list[Lowered]]:
+    """The rules that queries stand for, by the identity of the statement."""
+    if not any(isinstance(statement, CreateEvent) for statement in statements):
+        return {}
+    from thence.lang.sql.lower import lower
+
+    return lower(statements, problems)
 
 
 def _schemas(declared: Sequence[s.EventDecl], problems: Problems) -> dict[str, EventSchema]:

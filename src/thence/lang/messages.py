@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from lark import Lark, Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-
+from thence.lang.lalr import END, Parser, Unexpected
 from thence.lang.problem import SyntaxProblem
 from thence.lang.sql.build import is_later, not_yet
+from thence.lang.tokens import Token, token_span
 from thence.lang.words import INFIX, RESERVED
 from thence.model.names import nearest
 from thence.model.source import Source, Span
@@ -75,32 +74,30 @@ class _Place(NamedTuple):
         return stack[-1] if stack else None
 
 
-def explain(unexpected: UnexpectedInput, source: Source, grammar: Lark) -> SyntaxProblem:
+def explain(unexpected: Unexpected, source: Source, parser: Parser) -> SyntaxProblem:
     """The problem behind an error of the parser: where, what, and what to write instead."""
-    if isinstance(unexpected, UnexpectedCharacters):
-        return _character(unexpected, source)
-    assert isinstance(unexpected, UnexpectedToken)
     token = unexpected.token
+    if token is None:
+        return _character(unexpected.at, source)
     if token.type == "BANG":
-        return SyntaxProblem(_span(token), "unexpected character '!'", _CHARACTERS["!"])
-    if token.type == "$END":
+        return SyntaxProblem(token_span(token), "unexpected character '!'", _CHARACTERS["!"])
+    if token.type == END:
         at = len(source.text.rstrip())
         span, text = Span(max(0, at - 1), at), "the end of the text"
     else:
-        at = token.start_pos or 0
-        span, text = Span(at, at + len(token)), str(token)
-    before = _statement(source.text[:at], grammar)
-    place = _Place(source, span, token.type, text, frozenset(unexpected.accepts), before)
+        at = token.start_pos
+        span, text = token_span(token), str(token)
+    before = _statement(source.text[:at], parser)
+    place = _Place(source, span, token.type, text, unexpected.accepted, before)
     for look in _LOOKS:
         problem = look(place)
         if problem is not None:
             return problem
-    found = text if token.type == "$END" else f"'{text}'"
+    found = text if token.type == END else f"'{text}'"
     return SyntaxProblem(span, f"unexpected {found}", _expectation(place))
 
 
-def _character(unexpected: UnexpectedCharacters, source: Source) -> SyntaxProblem:
-    at: Any = unexpected.pos_in_stream  # lark declares it without a type
+def _character(at: int, source: Source) -> SyntaxProblem:
     char = source.text[at]
     line, _ = source.position(at)
     rest = source.line(line)[source.position(at)[1] - 1 :]
@@ -120,17 +117,15 @@ def _character(unexpected: UnexpectedCharacters, source: Source) -> SyntaxProble
     return SyntaxProblem(Span(at, at + 1), f"unexpected character '{char}'", hint)
 
 
-def _statement(text: str, grammar: Lark) -> tuple[Token, ...]:
-    """The tokens of the last, unfinished statement of a text."""
+def _statement(text: str, parser: Parser) -> tuple[Token, ...]:
+    """The tokens of the last, unfinished statement of a text. Read without its context, a piece can
+    be unreadable; what came before it will do."""
     tokens: list[Token] = []
-    try:
-        for token in grammar.lex(text):
-            if token.type == "SEMI":
-                tokens.clear()
-            else:
-                tokens.append(token)
-    except UnexpectedInput:
-        pass  # read without its context, a piece can be unreadable; what came before it will do
+    for token in parser.tokens(text):
+        if token.type == "SEMI":
+            tokens.clear()
+        else:
+            tokens.append(token)
     return tuple(tokens)
 
 
@@ -144,7 +139,7 @@ def _other_language(place: _Place) -> SyntaxProblem | None:
     what = _OTHER_LANGUAGES.get(word.lower())
     if what is None or place.kind in ("ARROW", "LPAR"):
         return None
-    return SyntaxProblem(_span(word).to(place.span), f"{what} is not part of this version")
+    return SyntaxProblem(token_span(word).to(place.span), f"{what} is not part of this version")
 
 
 def _other_sql(place: _Place) -> SyntaxProblem | None:
@@ -155,10 +150,10 @@ def _other_sql(place: _Place) -> SyntaxProblem | None:
     if previous.type == "LATER" or is_later(previous, place.text):
         return not_yet(previous)
     if previous.type == "FROM" and place.before[-2].type == "SELECT":
-        return SyntaxProblem(_span(previous), "nothing is selected", "write SELECT * FROM …")
+        return SyntaxProblem(token_span(previous), "nothing is selected", "write SELECT * FROM …")
     if previous.type == "SELECT" and "INFIX" in place.expected:  # it was read as a name
         return SyntaxProblem(
-            _span(previous),
+            token_span(previous),
             "a query cannot stand here",
             "a query stands in FROM or WITH: FROM (SELECT …) a",
         )
@@ -194,7 +189,7 @@ def _bare_query(place: _Place) -> SyntaxProblem | None:
     if not follows and place.text.lower() != "from":
         return None
     return SyntaxProblem(
-        _span(place.before[0]),
+        token_span(place.before[0]),
         "a query needs a name for what it finds",
         f"write CREATE EVENT name AS {place.before[0].upper()} …",
     )
@@ -208,7 +203,7 @@ def _quoted_name(place: _Place) -> SyntaxProblem | None:
             return None
         span, text = place.span, place.text
     elif place.kind == "DOT" and previous is not None and previous.type == "STRING":
-        span, text = _span(previous), str(previous)
+        span, text = token_span(previous), str(previous)
     else:
         return None
     name = text[1:-1].replace(text[0] * 2, text[0]).replace("`", "``")
@@ -226,7 +221,7 @@ def _create(place: _Place) -> SyntaxProblem | None:
     if place.kind in ("ARROW", "LPAR"):
         return None
     return SyntaxProblem(
-        _span(place.before[0]).to(place.span),
+        token_span(place.before[0]).to(place.span),
         f"CREATE {place.text.upper()} is not part of the language",
         "write CREATE EVENT name AS SELECT …",
     )
@@ -244,7 +239,7 @@ def _repetition(place: _Place) -> SyntaxProblem | None:
     if not behind:
         return None
     return SyntaxProblem(
-        _span(opened).to(place.span),
+        token_span(opened).to(place.span),
         "a repetition says how often, in whole numbers",
         "write {3} for three times, {2,5} for two to five, {2,} for two or more",
     )
@@ -263,11 +258,11 @@ def _missing_semicolon(place: _Place) -> SyntaxProblem | None:
     previous = place.previous
     if previous is None or "SEMI" not in place.expected or place.unclosed is not None:
         return None
-    between = place.source.text[previous.end_pos or 0 : place.span.start]
-    at_end = place.kind == "$END"
+    between = place.source.text[previous.end_pos : place.span.start]
+    at_end = place.kind == END
     if not at_end and ("\n" not in between or place.kind not in _BEGINNINGS):
         return None
-    end = previous.end_pos or 0
+    end = previous.end_pos
     return SyntaxProblem(
         Span(end - 1, end), "a `;` is missing after this", "every statement ends with `;`"
     )
@@ -306,7 +301,7 @@ def _brackets(place: _Place) -> SyntaxProblem | None:
         if _OPENING[unclosed.type] != place.text:
             return _not_closed(unclosed, f"before the '{place.text}' that follows")
     elif unclosed is not None and (
-        place.kind in ("SEMI", "$END", "ARROW")
+        place.kind in ("SEMI", END, "ARROW")
         or (unclosed == "{" and place.kind not in ("COMMA", "NAME"))
     ):
         return _not_closed(unclosed, "")
@@ -315,7 +310,7 @@ def _brackets(place: _Place) -> SyntaxProblem | None:
 
 def _not_closed(bracket: Token, when: str) -> SyntaxProblem:
     return SyntaxProblem(
-        _span(bracket),
+        token_span(bracket),
         f"this '{bracket}' is not closed{' ' + when if when else ''}",
         f"write `{_OPENING[bracket.type]}` where it ends",
     )
@@ -435,7 +430,3 @@ def _expectation(place: _Place) -> str:
     return "expected " + (
         " or ".join([", ".join(words[:-1]), words[-1]]) if words[1:] else words[0]
     )
-
-
-def _span(token: Token) -> Span:
-    return Span(token.start_pos or 0, token.end_pos or 0)

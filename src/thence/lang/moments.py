@@ -47,7 +47,7 @@ class MomentCalls:
         limit = 0 if duration is None else self._duration(duration)
         if operator.last == "same" and len(events) == operator.least:
             events.append(events[-1])
-        base = [each for each, info in self._events.items() if info.base]
+        base = (each for each, info in self._events.items() if info.base)  # rarely asked for
         return moments(name, [*map(self._pattern, events)], limit, base, span)
 
     def _refuse_number(self, node: s.Apply, name: str, operator: Operator) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.resources import files
-
-from lark import Lark
-from lark.exceptions import UnexpectedInput
 
 from thence.lang import syntax as s
 from thence.lang.build import Build
+from thence.lang.lalr import Parser, Unexpected, read_tables
 from thence.lang.link import link
 from thence.lang.messages import explain
 from thence.lang.problem import SyntaxProblem
@@ -20,24 +17,17 @@ from thence.model.source import Source, Span
 
 
 @lru_cache(maxsize=1)
-def grammar() -> Lark:
+def grammar() -> Parser:
     """The parser, made once."""
-    text = files("thence.lang").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
-        text,
-        parser="lalr",
-        lexer="contextual",
-        transformer=Build(),
-        maybe_placeholders=False,
-    )
+    return Parser(read_tables(), Build())
 
 
 def parse_syntax(source: Source) -> tuple[s.Statement | CreateEvent, ...]:
     """The statements of a program as written, names not yet resolved. Raises ParseError."""
     _refuse_half_characters(source)
     try:
-        statements: tuple[s.Statement | CreateEvent, ...] = grammar().parse(source.text)  # type: ignore[assignment]
-    except UnexpectedInput as unexpected:
+        statements: tuple[s.Statement | CreateEvent, ...] = grammar().parse(source.text)
+    except Unexpected as unexpected:
         problem = explain(unexpected, source, grammar())
     except SyntaxProblem as found:
         problem = found

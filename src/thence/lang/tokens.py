@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from lark import Token
-
 from thence.lang.problem import SyntaxProblem
 from thence.model.source import Span
 from thence.model.time import UNITS_IN_WORDS, parse_duration, parse_timestamp
 
 
+class Token(str):
+    """A piece of a program's text: which kind the grammar calls it, and where it stands."""
+
+    __slots__ = ("end_pos", "start_pos", "type")
+
+    type: str
+    start_pos: int
+    end_pos: int
+
+    def __new__(cls, kind: str, text: str, start_pos: int, end_pos: int) -> Token:
+        token = str.__new__(cls, text)
+        token.type, token.start_pos, token.end_pos = kind, start_pos, end_pos
+        return token
+
+
 def start_of(token: Token) -> int:
-    return token.start_pos or 0
+    return token.start_pos
 
 
 def end_of(token: Token) -> int:
-    return token.end_pos or 0
+    return token.end_pos
 
 
 def token_span(token: Token) -> Span:
-    return Span(start_of(token), end_of(token))
+    return Span(token.start_pos, token.end_pos)
 
 
 def unquoted(token: Token) -> str:

@@ -47,6 +47,10 @@ _FEW = 8
 """So few time points are looked at one by one sooner than as a part of the matrix."""
 
 
+_SMALL = 24
+"""A matrix of no more time points than this is tightened in plain numbers."""
+
+
 class Bounds:
     """The tightest bounds that a set of constraints implies. Immutable.
 
@@ -115,9 +119,14 @@ class Bounds:
         else:
             matrix = _unconstrained(len(places))
             matrix[:known, :known] = self._matrix
+        if len(places) > _SMALL:
+            for constraint in constraints:
+                _tighten(matrix, places, constraint)
+            return Bounds(matrix, places)
+        rows: list[list[int]] = matrix.tolist()
         for constraint in constraints:
-            _tighten(matrix, places, constraint)
-        return Bounds(matrix, places)
+            _tighten_few(rows, places, constraint)
+        return Bounds(np.array(rows, dtype=np.int64).reshape(matrix.shape), places)
 
 
 def _with_places(places: Mapping[int, int], constraints: Sequence[Constraint]) -> Mapping[int, int]:
@@ -140,6 +149,20 @@ def _tighten(matrix: Matrix, places: Mapping[int, int], constraint: Constraint) 
     through[to >= UNBOUNDED, :] = UNBOUNDED
     through[:, onward >= UNBOUNDED] = UNBOUNDED
     np.minimum(matrix, through, out=matrix)
+
+
+def _tighten_few(rows: list[list[int]], places: Mapping[int, int], constraint: Constraint) -> None:
+    """The same in plain numbers: for a small matrix, most of which says nothing, that is faster."""
+    later, earlier, limit = places[constraint.later], places[constraint.earlier], constraint.limit
+    if limit >= rows[later][earlier]:
+        return
+    onward = [(place, known) for place, known in enumerate(rows[earlier]) if known < UNBOUNDED]
+    for row in rows:
+        if (to := row[later]) < UNBOUNDED:
+            for place, known in onward:
+                through = to + limit + known
+                if through < row[place]:
+                    row[place] = max(through, -UNBOUNDED)
 
 
 NO_BOUNDS = Bounds(np.empty((0, 0), dtype=np.int64), {})

@@ -104,6 +104,8 @@ def shared_variables(rule: Rule) -> frozenset[str]:
     inside: Counter[str] = Counter()
     for repeat in _outermost(rule.body):
         inside.update(set(_bound(repeat)))
+    if not inside:
+        return frozenset()
     plain = [t.value for t in rule.terms if not isinstance(t.value, Aggregate)]
     read = {leaf.name for value in plain for leaf in leaves(value) if isinstance(leaf, Var)}
     read |= set(_bound_outside(rule.body))

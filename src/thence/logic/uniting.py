@@ -14,13 +14,15 @@ from thence.logic.check.scopes import view_of
 from thence.logic.check.typing import RuleTypes, Unknown, schema_columns
 from thence.logic.expr import Call, Const, Expr
 from thence.logic.functions import TypeProblem
-from thence.logic.ops import Rule
+from thence.logic.ops import Rule, Where, walk
 from thence.model.schema import EventSchema
 from thence.model.types import INT, Type
 
 
 def with_one_type(rule: Rule, schemas: Mapping[str, EventSchema]) -> Rule:
     """A checked rule in which each variable has one type, wherever it is bound."""
+    if not any(isinstance(part, Where) for part in walk(rule.body)):
+        return rule  # nothing binds a variable to a value
     view = view_of(rule)
     if not view.assignments:
         return rule

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.types import Codes
+from thence.model.arrow import to_numpy
 
 Numbered = tuple[Codes, int]
 """Codes in ``0 .. size-1`` (or -1), and that size."""
@@ -126,9 +127,9 @@ def _numbers(column: Any, join: bool) -> Numbered:
 def _from_dictionary(encoded: Any, join: bool) -> Numbered:
     size = len(encoded.dictionary)
     if encoded.null_count == 0:
-        return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), size
+        return to_numpy(encoded.indices).astype(np.int64), size
     missing = -1 if join else size
-    codes = pc.fill_null(encoded.indices, missing).to_numpy(zero_copy_only=False)
+    codes = to_numpy(pc.fill_null(encoded.indices, missing))
     return codes.astype(np.int64), size + (0 if join else 1)
 
 
@@ -167,7 +168,7 @@ def _plain(value: Any) -> Any:
 
 def _view(column: Any) -> Codes:
     values = column.view(pa.int64()) if not pa.types.is_integer(column.type) else column
-    return values.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+    return to_numpy(values).astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
 def _dense(values: Codes, most: int) -> Numbered:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.types import Index, Mask
+from thence.model.arrow import from_numpy
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
@@ -26,7 +27,7 @@ ROW = "#.row"
 def empty(schema: EventSchema) -> Events:
     """No events of a type."""
     none = np.empty(0, dtype=np.int64)
-    return Events(none, none, {a.name: pa.array([], a.type.arrow) for a in schema.attributes})
+    return Events(none, none, {a.name: pa.nulls(0, a.type.arrow) for a in schema.attributes})
 
 
 def is_points(events: Events) -> bool:
@@ -42,7 +43,7 @@ def take(events: Events, rows: Index | Mask) -> Events:
         rows = np.flatnonzero(rows)
     start = events.start[rows]
     end = start if is_points(events) else events.end[rows]
-    indices = pa.array(rows)
+    indices = from_numpy(rows)
     return Events(start, end, {n: c.take(indices) for n, c in events.columns.items()})
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.arrays.rows import take
+from thence.model.arrow import to_numpy
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
 
@@ -44,7 +44,7 @@ def having(rows: Events, name: str, values: Any) -> Events:
     if len(values) * FEW > len(rows) or values.type != column.type or not _is_plain(column.type):
         return rows
     mask = pc.is_in(column, value_set=values.drop_null())
-    return take(rows, mask.to_numpy(zero_copy_only=False).astype(np.bool_))
+    return take(rows, to_numpy(mask))
 
 
 def _is_plain(kind: pa.DataType) -> bool:

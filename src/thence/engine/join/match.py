@@ -25,6 +25,7 @@ from thence.logic.conjunct import (
     WindowUse,
 )
 from thence.logic.expr import Aggregate, Expr, Folded
+from thence.model.arrow import from_numpy
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
 
@@ -33,7 +34,7 @@ TIME = pa.timestamp("us", "UTC")
 
 def as_timestamps(times: Index) -> Any:
     """Microseconds as an Arrow timestamp column, without a copy."""
-    return pa.array(times).view(TIME)
+    return from_numpy(times).view(TIME)
 
 
 class Match:
@@ -142,7 +143,7 @@ class Match:
         found = self._columns.get(column)
         if found is None:
             values = self.rels[column.atom].columns[column.name]
-            found = self._columns[column] = values.take(pa.array(self.rows(column.atom)))
+            found = self._columns[column] = values.take(from_numpy(self.rows(column.atom)))
         return found
 
     @property

@@ -17,6 +17,7 @@ from thence.engine.values.evaluate import evaluate
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
 from thence.logic.conjunct import EPOCH
 from thence.logic.expr import Call, Expr
+from thence.model.arrow import to_numpy
 from thence.model.events import Events
 from thence.plan.order import FEW
 
@@ -260,4 +261,4 @@ def truth(values: Any) -> Mask:
     """A boolean Arrow column as a mask in which null is false."""
     if values.null_count:
         values = values.fill_null(False)
-    return values.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return to_numpy(values)  # type: ignore[no-any-return]

@@ -191,7 +191,7 @@ def _described(table: Any) -> tuple[str, str, int]:
 def empty_events(schema: EventSchema, lineage: bool) -> Events:
     """No events of a type, with a lineage column where one is kept."""
     none = np.empty(0, dtype=np.int64)
-    columns: dict[str, Any] = {a.name: pa.array([], a.type.arrow) for a in schema.attributes}
+    columns: dict[str, Any] = {a.name: pa.nulls(0, a.type.arrow) for a in schema.attributes}
     if lineage:
-        columns[LINEAGE] = pa.array([], COLUMN)
+        columns[LINEAGE] = pa.nulls(0, COLUMN)
     return Events(none, none, columns)

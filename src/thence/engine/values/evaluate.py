@@ -28,6 +28,7 @@ from thence.engine.values.functions.values import (
 )
 from thence.logic.expr import Call, Const, Expr
 from thence.logic.expr_text import expr_text
+from thence.model.arrow import scalar
 from thence.model.errors import EvaluationError
 
 Leaf = Callable[[Expr], Any]
@@ -51,7 +52,7 @@ def evaluate(expr: Expr, leaf: Leaf, rows: int) -> Any:
 
 def _value(expr: Expr, leaf: Leaf) -> Value:
     if not isinstance(expr, Call):
-        return pa.scalar(expr.value, expr.type.arrow) if isinstance(expr, Const) else leaf(expr)
+        return scalar(expr.value, expr.type.arrow) if isinstance(expr, Const) else leaf(expr)
     # Operators nest to the left, so a long row of them is a loop here and no recursion.
     spine = [expr]
     node = expr.args[0]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
-from lark import Token, Transformer
-
 from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, too_deep
 from thence.lang.sql import syntax as q
 from thence.lang.tokens import (
+    Token,
     duration_of,
     end_of,
     positive_duration,
@@ -63,7 +62,7 @@ def not_yet(word: Token) -> SyntaxProblem:
     )
 
 
-class BuildSql(Transformer[Token, Any]):
+class BuildSql:
     """One method per named piece of event SQL in ``grammar.lark``."""
 
     def create_event(self, parts: Parts) -> q.CreateEvent:

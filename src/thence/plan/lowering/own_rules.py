@@ -89,7 +89,7 @@ def with_own_rules(program: LogicProgram, auxiliary: Auxiliary) -> LogicProgram:
             rule = _Split(rule, found, auxiliary, problems).around_it()
         return rule
 
-    rules = [split(replace(rule, body=_repeating_events(rule.body))) for rule in program.rules]
+    rules = [split(_of_repeated_events(rule)) for rule in program.rules]
     done = 0
     while done < len(auxiliary):  # contexts may need rules of their own
         for event in auxiliary.events[done:]:
@@ -98,6 +98,13 @@ def with_own_rules(program: LogicProgram, auxiliary: Auxiliary) -> LogicProgram:
     problems.raise_if_any()
     found = (*rules, *auxiliary.rules)
     return replace(program, rules=found) if len(auxiliary) else program
+
+
+def _of_repeated_events(rule: Rule) -> Rule:
+    """A rule in which every repetition is of an event."""
+    if not any(isinstance(part, Repeat) for part in walk(rule.body)):
+        return rule
+    return replace(rule, body=_repeating_events(rule.body))
 
 
 def _repeating_events(pattern: Pattern) -> Pattern:

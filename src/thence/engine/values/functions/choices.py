@@ -30,7 +30,7 @@ from thence.engine.values.functions.values import (
     strict,
 )
 
-_UNKNOWN = pa.scalar(None, BOOLEAN)
+_UNKNOWN = pa.nulls(1, BOOLEAN)[0]
 _SHORT_LIST = 4
 
 

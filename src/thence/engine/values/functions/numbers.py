@@ -40,7 +40,7 @@ from thence.engine.values.functions.values import (
 )
 from thence.logic.widening import rounded_decimal
 
-_NULL = pa.scalar(None, NOTHING)
+_NULL = pa.nulls(1, NOTHING)[0]
 
 
 def _same_value(value: Value) -> Value:
