@@ -185,7 +185,7 @@ class Program:
 
     def hierarchy(self) -> Hierarchy:
         """The layers of the program: which events are built on which, from the input upwards."""
-        return hierarchy(self.plan)
+        return hierarchy(self.plan_for(None, provenance=True))
 
     def run(
         self,
@@ -262,6 +262,7 @@ class Program:
         state: bytes | None = None,
         allow_unbounded: bool = False,
         lineage: bool = False,
+        emit: Any = None,
         memory_limit: Any = None,
         max_matches: int | None = None,
     ) -> Session:
@@ -271,13 +272,16 @@ class Program:
         default). ``tables`` maps the names of the program's static tables to their rows, for the
         whole session. ``state`` continues a session that was saved, with its delay unless another
         one is given; tables are no part of it, and are given again. A program whose state has no
-        bound is refused unless ``allow_unbounded`` is set. ``memory_limit`` and ``max_matches``
+        bound is refused unless ``allow_unbounded`` is set. ``emit`` limits what is given back to
+        some names: what only those rest on need not be derived everywhere, nor remembered.
+        ``memory_limit`` and ``max_matches``
         hold for each ``push`` and ``advance`` as they do for :meth:`run`; one that fails by them
         changes nothing in the session.
         """
         bounds = limits(memory_limit, max_matches)
-        facts = self._facts(self.plan_for(None, lineage), tables)
-        return Session(self, max_delay, state, allow_unbounded, lineage, facts, bounds)
+        plan = self.plan_for(self._emitted(emit), lineage)
+        facts = self._facts(plan, tables)
+        return Session(self, plan, max_delay, state, allow_unbounded, lineage, facts, bounds)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
