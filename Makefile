@@ -2,8 +2,8 @@
 # The preparation is done once and again only when its inputs change.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long grammar lint format bench bench-quick bench-hard bench-sharing bench-spark \
-  bench-spark-quick bench-figures bench-figures-quick profile setup clean
+.PHONY: help run test test-long grammar lint format bench bench-quick bench-hard bench-sharing \
+  bench-suppress bench-spark bench-spark-quick bench-figures bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -54,6 +54,9 @@ bench-hard: $(READY) ## programs that once were slow or ended in no memory, with
 
 bench-sharing: $(READY) ## many rules that share work against one of them, with their bars
 	$(BIN)/python -m benchmarks.sharing.run
+
+bench-suppress: $(READY) ## a sub-expression that is seldom asked for, against the same everywhere
+	$(BIN)/python -m benchmarks.suppress.run
 
 bench-spark: $(READY) ## Thence on Spark against Spark SQL, with its bars
 	$(BIN)/python -m benchmarks.spark.run

@@ -39,10 +39,17 @@ def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
     return {name: rows for name, rows in found.items() if name not in hidden}
 
 
-def batch(text: str, events: Sequence[Written], until: int | None) -> Results:
+def batch(
+    text: str,
+    events: Sequence[Written],
+    until: int | None,
+    without: Sequence[str] = (),
+    emit: Sequence[str] | None = None,
+) -> Results:
     """The embedded engine, everything in one go."""
-    program = thence.compile(text)
-    return rows_of(program.run(tables(text, events), until=until, tables=facts(text, events)))
+    program = thence.compile(text, without=without)
+    given, rows = tables(text, events), facts(text, events)
+    return rows_of(program.run(given, until=until, tables=rows, emit=emit))
 
 
 def micro_batches(text: str, events: Sequence[Written], until: int | None) -> Results:
@@ -56,27 +63,37 @@ def saved_and_restored(text: str, events: Sequence[Written], until: int | None) 
 
 
 def in_a_session(
-    text: str, events: Sequence[Written], until: int | None, random: random.Random, save: bool
+    text: str,
+    events: Sequence[Written],
+    until: int | None,
+    random: random.Random,
+    save: bool,
+    without: Sequence[str] = (),
+    emit: Sequence[str] | None = None,
 ) -> Results:
     """Push events cut anywhere and out of order by at most ``max_delay``; nothing comes twice.
 
     A stated end of time is only reached by ``advance``, so ``max_delay`` must then be so long
     that the events alone do not lead past it.
     """
-    program = thence.compile(text)
+    program = thence.compile(text, without=without)
     rows = facts(text, events)
     events = [event for event in events if not event.is_row]
     delay = random.choice([0, 1, 2_000_000, 10_000_000])
     if until is not None and events:
         delay = max(delay, max(event.end for event in events) - until)
-    session = program.session(max_delay=delay * MICROSECOND, tables=rows, allow_unbounded=True)
+
+    def session_of(state: bytes | None) -> thence.Session:
+        return program.session(
+            delay * MICROSECOND, tables=rows, state=state, allow_unbounded=True, emit=emit
+        )
+
+    session = session_of(None)
     found: Results = {}
     for part in cuts(arrivals(events, delay, random), random):
         collect(found, rows_of(session.push(tables(text, part))))
         if save:
-            session = program.session(
-                delay * MICROSECOND, tables=rows, state=session.save(), allow_unbounded=True
-            )
+            session = session_of(session.save())
     last = session.finish() if until is None else session.advance(until)
     collect(found, rows_of(last))
     assert session.late_count == 0, f"{session.late_count} events were late"

@@ -3,7 +3,7 @@
 A file ``tests/plans/<rewrite>.txt`` holds examples, each
 
     === what it shows
-    <program>
+    <program, perhaps behind a line `-- emit: <names>`>
     --- before
     <stages of the plan with the rewrite off>
     --- after
@@ -16,10 +16,13 @@ reader to look through before a commit.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import thence
+from thence.explain import explain
+from thence.plan import REWRITES
 
 FOLDER = Path(__file__).parent / "plans"
 WRITES = os.environ.get("THENCE_WRITE_PLANS") == "1"
@@ -63,13 +66,16 @@ def examples_of(path: Path) -> list[Example]:
 
 def stages(text: str, without: tuple[str, ...]) -> str:
     """The stages of a program's plan as text."""
-    explained = thence.compile(text, without=without).explain()
+    program = thence.compile(text, without=without)
+    asked = re.match(r"-- emit: (.*)", text)
+    emit = None if asked is None else asked[1].split(", ")
+    explained = explain(program.plan_for(emit))
     return explained[explained.index("stage 1") :].strip("\n")
 
 
 def as_it_is(example: Example) -> Example:
     """An example with the plans that there are now. All other rewrites are off, so that it shows
     this one alone."""
-    others = tuple(name for name in thence.optimisations() if name != example.rewrite)
+    others = tuple(each.__name__ for each in REWRITES if each.__name__ != example.rewrite)
     before = stages(example.program, (*others, example.rewrite))
     return replace(example, before=before, after=stages(example.program, others))

@@ -41,6 +41,9 @@ BUILT = EVENTS + (
     "big(k) <- (m(k, n) seq b(k, _)) within 20 s where n > 5;"
 )
 
+# A `c` is kept only if an `a` came before it.
+THREE = EVENTS + "three(k) <- (a(k, n) seq c(k) seq b(k, _)) within 20 s where n > 5;"
+
 # Its head does not tell on which shard it was found: a second stage sees to it that it comes once.
 ALARM = PAIR + "alarm() <- (a(k, _) seq b(k, _)) within 5 s;"
 
@@ -92,6 +95,9 @@ def reasons(before: str, after: str, **options: Any) -> list[str]:
         ),
         pytest.param(BUILT, BUILT.replace("n > 5", "n > 7"), id="a narrower limit on derived ones"),
         pytest.param(DERIVED, ALONE, id="a rule less, built on another"),
+        pytest.param(THREE, THREE, id="what must have come before is the same"),
+        pytest.param(THREE, THREE.replace("20 s", "10 s"), id="it must have come shortly before"),
+        pytest.param(THREE, THREE.replace("n > 5", "n > 7"), id="less of it may have come before"),
     ],
 )
 def test_state_that_holds_what_is_needed_fits(before: str, after: str) -> None:
@@ -175,6 +181,18 @@ def test_state_that_holds_what_is_needed_fits(before: str, after: str) -> None:
             PAIR.replace("b(k, _)", "b(_, _)"),
             "it is spread by key, not by one place",
             id="no key any more",
+        ),
+        pytest.param(
+            THREE,
+            THREE + "two(k) <- (c(k) seq b(k, _)) within 5 s;",
+            "it holds only those 'c' events that the joins so far can use",
+            id="events are needed that met nothing",
+        ),
+        pytest.param(
+            THREE,
+            THREE.replace("c(k) seq", "c(_) seq"),
+            "it holds only those 'c' events that the joins so far can use",
+            id="events are needed that met something else",
         ),
     ],
 )

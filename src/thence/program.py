@@ -191,7 +191,7 @@ class Program:
         """The layers of the program: which events are built on which, from the input upwards."""
         from thence.hierarchy import hierarchy
 
-        return hierarchy(self.plan)
+        return hierarchy(self.plan_for(None, provenance=True))
 
     def run(
         self,
@@ -277,6 +277,7 @@ class Program:
         state: bytes | None = None,
         allow_unbounded: bool = False,
         lineage: bool = False,
+        emit: Any = None,
         memory_limit: Any = None,
         max_matches: int | None = None,
     ) -> Session:
@@ -286,7 +287,9 @@ class Program:
         default). ``tables`` maps the names of the program's static tables to their rows, for the
         whole session. ``state`` continues a session that was saved, with its delay unless another
         one is given; tables are no part of it, and are given again. A program whose state has no
-        bound is refused unless ``allow_unbounded`` is set. ``memory_limit`` and ``max_matches``
+        bound is refused unless ``allow_unbounded`` is set. ``emit`` limits what is given back to
+        some names: what only those rest on need not be derived everywhere, nor remembered.
+        ``memory_limit`` and ``max_matches``
         hold for each ``push`` and ``advance`` as they do for :meth:`run`; one that fails by them
         changes nothing in the session.
         """
@@ -294,8 +297,9 @@ class Program:
         from thence.session import Session
 
         bounds = limits(memory_limit, max_matches)
-        facts = self._facts(self.plan_for(None, lineage), tables)
-        return Session(self, max_delay, state, allow_unbounded, lineage, facts, bounds)
+        plan = self.plan_for(self._emitted(emit), lineage)
+        facts = self._facts(plan, tables)
+        return Session(self, plan, max_delay, state, allow_unbounded, lineage, facts, bounds)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ from thence.plan.statistics import Running, Statistics
 from thence.results import Results, as_table
 
 if TYPE_CHECKING:
+    from thence.plan import Plan
     from thence.program import Program
 
 
@@ -39,6 +40,7 @@ class Session:
     def __init__(
         self,
         program: Program,
+        plan: Plan,
         max_delay: Any,
         state: bytes | None,
         allow_unbounded: bool,
@@ -47,9 +49,8 @@ class Session:
         limits: Limits,
     ) -> None:
         self._program = program
-        self._plan = program.plan_for(None, lineage)
+        self._plan = plan
         self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
-        plan = self._plan
         self._needs = plan.certain_needs if allow_unbounded else bounded(plan.needs)
         self._running = Running(plan.key_columns)
         self._meter, self._steps, self._replanned = Meter(), 0, 0
@@ -75,7 +76,12 @@ class Session:
     def _fingerprint(self) -> str:
         """What saved state rests on: the program, what is kept of it, and for how long."""
         instants = ",".join(sorted(self._needs.instants))
-        return fingerprint(f"{self._program.source.text}\n{self._options.lineage}\n{instants}")
+        what = [self._program.source.text, str(self._options.lineage), instants]
+        if self._plan.outputs != self._plan.public:
+            what.append(f"emit {','.join(self._plan.outputs)}")
+        if self._plan.off:
+            what.append(f"without {','.join(sorted(self._plan.off))}")
+        return fingerprint("\n".join(what))
 
     def _check(self, state: State) -> None:
         """Refuse state that this session could not have saved."""

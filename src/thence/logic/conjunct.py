@@ -150,7 +150,7 @@ class WindowUse:
     constraints: tuple[Constraint, ...]
     links: tuple[tuple[str, Expr], ...]
     predicates: tuple[Expr, ...]
-    bounds: Bounds
+    bounds: Bounds = field(repr=False)
     repetition: Repetition | None = None
     optional: bool = False
     """Whether a match needs none of what is collected."""
@@ -191,7 +191,7 @@ class Conjunct:
     positive: tuple[int, ...]
     nodes: tuple[Node, ...]
     constraints: tuple[Constraint, ...]
-    bounds: Bounds
+    bounds: Bounds = field(repr=False)
     links: tuple[tuple[Column, ...], ...]
     predicates: tuple[Expr, ...]
     windows: tuple[WindowUse, ...]

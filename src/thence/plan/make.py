@@ -14,6 +14,7 @@ from thence.plan.rewrites.index_selections import index_selections
 from thence.plan.rewrites.share_constants import share_constants
 from thence.plan.rewrites.share_equal_rules import share_equal_rules
 from thence.plan.rewrites.share_windows import share_windows
+from thence.plan.rewrites.suppress import suppress
 from thence.plan.staging import staged
 from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Plan, Stage
@@ -26,11 +27,15 @@ REWRITES: tuple[Rewrite, ...] = (
     share_constants,
     share_windows,
     index_selections,
+    suppress,
 )
 """What is done to every plan, in this order. Each can be switched off by its name."""
 
 CHOICES: dict[str, str] = {
     "join_order": "Bind the atoms of a join from the rarest inwards, not in the order of the text.",
+    "pushdown": "Read only the columns, and remember only the rows, that some rule can use.",
+    "streaming": "Remember nothing of an event that ends no earlier than what it is joined with.",
+    "semi_join": "Remember an event only if it meets what must have come before it.",
 }
 """What the engine does only because the plan says so, by the name that switches it off."""
 

@@ -113,6 +113,15 @@ def order(
     return _Choice(prepared, sizes, bounds, keep_all).order()
 
 
+def semi_join(prepared: Prepared, sizes: Mapping[int, Size], asker: int, atom: int) -> Order | None:
+    """How to find the rows of an atom that an asker may meet; None where they cannot."""
+    bounds = prepared.conjunct.bounds.with_constraints(observed(prepared, sizes))
+    if not bounds.satisfiable:
+        return None
+    choice = _Choice(prepared, sizes, bounds, keep_all=False)
+    return Order(bounds, (choice.step((), asker), choice.step((asker,), atom)), ())
+
+
 def observed(prepared: Prepared, sizes: Mapping[int, Size]) -> list[Constraint]:
     """Bounds that hold of the rows at hand: their lengths, and when they happen."""
     found = []
@@ -192,7 +201,11 @@ class _Choice:
 
     def sooner(self, left: Sequence[int]) -> Sequence[int]:
         """The atoms to be bound before others: of what can be the first of a greedy repetition that
-        leads the pattern, few are left once all else is known."""
+        leads the pattern, few are left once all else is known. Of what asks for results one is
+        enough, and what it cannot meet is gone already."""
+        demand = self.prepared.demand
+        if demand is not None and len(left) > 1:
+            left = [atom for atom in left if atom != demand.atom]
         if not self.prepared.conjunct.repetitions:
             return left
         return [a for a in left if not leads_alone(self.prepared, a)] or left

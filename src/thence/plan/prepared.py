@@ -21,6 +21,7 @@ from thence.logic.conjunct import (
 )
 from thence.logic.expr import Aggregate, Expr, read_by
 from thence.logic.policy import UNRESTRICTED
+from thence.plan.demand import Demand
 from thence.plan.ends import by_ends
 from thence.plan.nearest import Nearest, nearest
 from thence.plan.repetitions import strict_ends
@@ -58,16 +59,19 @@ class Prepared:
         decided: bool = False,
         as_written: bool = False,
         selection: Selection | None = None,
+        demand: Demand | None = None,
     ) -> None:
         """``decided`` says that it is a part of another join: that with a given first and last
         event. ``as_written`` says that its atoms are bound in the order of the text. With a
-        ``selection`` there is no join: rows of one event are taken as they are."""
+        ``selection`` there is no join: rows of one event are taken as they are. ``demand``
+        says which atom asks for results, where one does."""
         self.conjunct = conjunct
         self.selection = selection
         self.decided = decided
         self.as_written = as_written
         self.steps: dict[Any, Step] = {}
         """How atoms are bound once others are, as far as somebody has asked."""
+        self.demand = demand
         self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
         self._node_atoms: dict[int, frozenset[int]] = {}
         self.constraints = self.reduced(conjunct.constraints)

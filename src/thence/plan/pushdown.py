@@ -26,14 +26,15 @@ def needed_rows(rules: Iterable[Prepared]) -> Mapping[str, Alternatives]:
     found: dict[str, dict[tuple[Expr, ...], None]] = {}
     for rule in rules:
         for atom, use in enumerate(rule.uses):
-            found.setdefault(use.event, {})[_conditions(rule, atom)] = None
+            found.setdefault(use.event, {})[conditions_on(rule, atom)] = None
     return {
         event: EVERY_ROW if () in ways or len(ways) > _MOST_ALTERNATIVES else tuple(ways)
         for event, ways in found.items()
     }
 
 
-def _conditions(rule: Prepared, atom: int) -> tuple[Expr, ...]:
+def conditions_on(rule: Prepared, atom: int) -> tuple[Expr, ...]:
+    """The conditions of a rule on an atom alone, as conditions on one event."""
     rewritten = [_of_one_event(rule, predicate) for predicate in rule.own_predicates(atom)]
     return tuple(predicate for predicate in rewritten if predicate is not None)
 

@@ -2,19 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import AtomUse, Retention, longest, quoted_use, retentions
+from thence.logic.conjunct import (
+    AtomUse,
+    Retention,
+    known_bounds,
+    longest,
+    quoted_use,
+    retentions,
+)
 from thence.model.errors import Diagnostic, StateError, diagnose
+from thence.model.schema import EventSchema
 from thence.model.source import Source
-from thence.plan.pushdown import needed_rows
+from thence.plan.demand import Demand, asked_for, itself
+from thence.plan.prepared import Prepared
+from thence.plan.pushdown import EVERY_ROW, needed_rows
 
 if TYPE_CHECKING:
-    from thence.plan.prepared import Prepared
     from thence.plan.tree import Plan, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An event as an atom of a join that may need it after the horizon has passed it."""
+
+    rule: Prepared
+    atom: int
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A semi-join reduction of what is kept of an event: what else must be there for it to be used.
+
+    Once the horizon has passed an event, everything has been seen that ends no later. So if a join
+    needs it together with such a *partner*, and none that is known meets it, the join will
+    never use it. It need not be kept if that is so of every join that reads it.
+    """
+
+    readings: tuple[Reading, ...]
+    schemas: Mapping[str, EventSchema]
+    lengths: Mapping[str, int]
+
+    @cached_property
+    def partners(self) -> tuple[tuple[Prepared, ...], ...]:
+        """For each way in which the event is read, its joins with each partner alone, of which one
+        is enough; nothing at all where it may be read without a partner."""
+        found: dict[tuple[int, int, int], list[Prepared]] = {}
+        for reading in self.readings:
+            demand, atom = reading.rule.demand, reading.atom
+            if demand is None:
+                same = (id(reading.rule), -1, atom)
+            elif demand.atom == atom:
+                continue  # an asker is kept for those who read what it asks for
+            else:
+                same = (id(demand.eager), demand.reader, atom)
+            found.setdefault(same, []).extend(self._joins(reading))
+        return tuple(map(tuple, found.values())) if all(found.values()) else ()
+
+    def _joins(self, reading: Reading) -> Iterator[Prepared]:
+        rule, atom = reading.rule, reading.atom
+        conjunct = rule.conjunct
+        if conjunct.policy.chooses or conjunct.repetitions or rule.stride is not None:
+            return
+        match, windows = known_bounds(conjunct, self.lengths)
+        bounds = windows.get(atom, match)
+        use = conjunct.atoms[atom]
+        for partner in conjunct.events:
+            if partner == atom or bounds[conjunct.atoms[partner].end, use.end] > 0:
+                continue
+            whole = Prepared(itself(self.schemas[use.event]))
+            joined = asked_for(whole.conjunct, rule, atom, partner, self.schemas)
+            if joined is not None:
+                yield Prepared(joined, demand=Demand(1, whole, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Retention):
+    """How long an event is kept, and which events need not be kept so long."""
+
+    reduction: Reduction = field(default=Reduction((), {}, {}), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +99,7 @@ class Needs:
     """
 
     lengths: Mapping[str, int]
-    retention: Mapping[str, Retention]
+    retention: Mapping[str, Kept]
     instants: frozenset[str]
     unbounded: tuple[Diagnostic, ...]
 
@@ -42,7 +113,7 @@ def needs(plan: Plan, assume_instants: bool) -> Needs:
     if assume_instants:
         known |= dict.fromkeys(silent, 0)
     lengths = derived_lengths(plan.stages, known)
-    needed = retention_of(plan.prepared, lengths)
+    needed = retention_of(plan.prepared, plan.schemas, lengths, plan.off)
     remarks: dict[tuple[str, str, str], Diagnostic] = {}
     as_written = derived_lengths(plan.written, known)
     for rule in (alt for stage in plan.written for alts in stage.rules for alt in alts):
@@ -65,16 +136,58 @@ def bounded(needs: Needs) -> Needs:
     return needs
 
 
-def retention_of(rules: Iterable[Prepared], lengths: Mapping[str, int]) -> dict[str, Retention]:
-    """For each event that one of the rules reads, the longest time it may still be needed."""
+def kept_by(
+    rule: Prepared, lengths: Mapping[str, int], off: Collection[str] = ()
+) -> tuple[Retention, ...]:
+    """How long a join keeps the events of each of its atoms.
+
+    One that ends no earlier than all it may meet, by the closed bounds, streams through: paper 3
+    says of a join of two sides that all ending times of one must lie before some of the other. Here
+    a join has no sides, so that is asked of each atom against all others. Without ``streaming``,
+    every atom is kept as long as the one that is kept longest.
+    """
+    found = retentions(rule.conjunct, lengths)
+    if "streaming" not in off:
+        return found
+    most = max((kept.micros for kept in found), default=0)
+    facts = (use.fact for use in rule.uses)
+    return tuple(
+        kept if fact else replace(kept, micros=max(kept.micros, most))
+        for kept, fact in zip(found, facts, strict=True)
+    )
+
+
+def retention_of(
+    rules: Iterable[Prepared],
+    schemas: Mapping[str, EventSchema],
+    lengths: Mapping[str, int],
+    off: Collection[str] = (),
+) -> dict[str, Kept]:
+    """For each event that one of the rules reads, the longest time it may still be needed, and what
+    tells whether it is."""
     needed: dict[str, Retention] = {}
+    readings: dict[str, list[Reading]] = {}
     rules = tuple(rules)
     for rule in rules:
-        for kept in retentions(rule.conjunct, lengths):
+        for atom, kept in enumerate(kept_by(rule, lengths, off)):
             if kept.event not in needed or kept.micros > needed[kept.event].micros:
                 needed[kept.event] = kept
-    ways = needed_rows(rules)
-    return {event: replace(kept, ways=ways[event]) for event, kept in needed.items()}
+            if kept.micros > 0:
+                readings.setdefault(kept.event, []).append(Reading(rule, atom))
+    ways = needed_rows(rules) if "pushdown" not in off else {}
+    return {
+        event: Kept(
+            kept.event,
+            kept.micros,
+            kept.partner,
+            kept.span,
+            ways.get(event, EVERY_ROW),
+            Reduction(
+                tuple(readings.get(event, ())) if "semi_join" not in off else (), schemas, lengths
+            ),
+        )
+        for event, kept in needed.items()
+    }
 
 
 def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[str, int]:

@@ -12,7 +12,6 @@ from thence.logic.conjunct import (
     WindowUse,
     name_of_node,
     partition_key,
-    retentions,
 )
 from thence.logic.expr import Aggregate, Call, Const, Expr
 from thence.logic.policy import UNRESTRICTED, policy_text
@@ -65,12 +64,15 @@ def _looked_up(plan: Plan, schema: EventSchema) -> str:
     return f"   -- true at all times, in every place; columns read: {columns}"
 
 
-def _uses(plan: Plan, conjunct: Conjunct) -> list[str]:
-    """What each atom of a join is kept for; a row of a table is no state."""
-    kept = retentions(conjunct, plan.needs.lengths)
+def _uses(plan: Plan, rule: Prepared) -> list[str]:
+    """How each atom of a join is read; a row of a table is no state."""
     return [
-        "table" if use.fact else _retention(each.micros)
-        for use, each in zip(conjunct.atoms, kept, strict=True)
+        "table"
+        if use.fact
+        else _retention(read.micros)
+        + (", suppressed" if read.suppressed else "")
+        + (", asks for the results" if read.asks else "")
+        for use, read in zip(rule.uses, plan.inputs_of(rule), strict=True)
     ]
 
 
@@ -99,7 +101,7 @@ def _stage(
         yield from (f"    {shortened(text)}" for text in rules.get(name, ()))
     for rule in stage.rules:
         for alternative in rule:
-            uses = _uses(plan, alternative.conjunct)
+            uses = _uses(plan, alternative)
             yield from _rule(alternative, uses, lambda name: _event(plan, name))
             yield from (f"    {line}" for line in notes.get(alternative, ()))
 

@@ -16,7 +16,7 @@ from thence.logic.check import Checked
 from thence.model.errors import Diagnostic
 from thence.model.schema import EventSchema
 from thence.plan.prepared import Prepared
-from thence.plan.retention import Needs, needs
+from thence.plan.retention import Needs, kept_by, needs
 from thence.plan.statistics import UNKNOWN, Statistics
 
 if TYPE_CHECKING:
@@ -40,6 +40,20 @@ class Stage:
     rules: tuple[tuple[Prepared, ...], ...]
     """Each rule as its alternatives."""
     recursive: bool
+
+    @property
+    def suppressed(self) -> bool:
+        """Whether it is evaluated only where it is asked for."""
+        return any(alt.demand is not None for rule in self.rules for alt in rule)
+
+    @property
+    def eager(self) -> Stage:
+        """The same, evaluated everywhere."""
+        rules = (
+            tuple(dict.fromkeys(alt if alt.demand is None else alt.demand.eager for alt in rule))
+            for rule in self.rules
+        )
+        return replace(self, rules=tuple(rules))
 
     def strides(self, number: int) -> bool:
         """Whether a rule goes on from its own results by the same stride."""
@@ -67,6 +81,8 @@ class Part:
     base: frozenset[str]
     outputs: tuple[str, ...]
     tables: tuple[str, ...] = ()
+    off: frozenset[str] = frozenset()
+    """The optimisations that are switched off."""
 
     @property
     def derived(self) -> tuple[str, ...]:
@@ -125,9 +141,24 @@ class Part:
             for atom, use in enumerate(rule.uses):
                 names = found.setdefault(use.event, set())
                 names |= rule.columns_read[atom]
-                if atom in whole:
+                if atom in whole or "pushdown" in self.off:
                     names |= set(self.schemas[use.event].names)
         return {event: frozenset(names) for event, names in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """How a join reads one of its atoms.
+
+    It keeps its events for ``micros`` after they have ended. ``streamed``: it keeps none, since
+    what they are joined with has been seen when they come. ``suppressed``: its events are derived
+    only where they are asked for. ``asks``: it is there only to ask for the join's results.
+    """
+
+    micros: int
+    streamed: bool
+    suppressed: bool
+    asks: bool
 
 
 @dataclass(frozen=True)
@@ -209,7 +240,9 @@ class Plan:
     def whole(self) -> Part:
         """The program as one part."""
         base = frozenset(self.inputs)
-        return Part(self.stages, self.schemas, self.inputs, base, self.outputs, self.tables)
+        return Part(
+            self.stages, self.schemas, self.inputs, base, self.outputs, self.tables, self.off
+        )
 
     @cached_property
     def everything(self) -> Part:
@@ -225,7 +258,7 @@ class Plan:
         inputs = tuple(event for event in read if event not in derived and event not in tables)
         schemas = {event: self.schemas[event] for event in (*inputs, *derived, *tables)}
         base = frozenset(inputs) & frozenset(self.inputs)
-        return Part(stages, schemas, inputs, base, outputs, tables)
+        return Part(stages, schemas, inputs, base, outputs, tables, self.off)
 
     @cached_property
     def prepared(self) -> tuple[Prepared, ...]:
@@ -235,6 +268,24 @@ class Plan:
     def columns(self) -> Mapping[str, frozenset[str]]:
         """The columns of each event that some rule reads."""
         return self.whole.columns
+
+    @cached_property
+    def suppressed(self) -> frozenset[str]:
+        """The derived events that are evaluated only where they are asked for."""
+        return frozenset(e for stage in self.stages if stage.suppressed for e in stage.events)
+
+    def inputs_of(self, rule: Prepared) -> tuple[Input, ...]:
+        """How a join reads each of its atoms, in a stream."""
+        kept = kept_by(rule, self.needs.lengths, self.off)
+        return tuple(
+            Input(
+                each.micros,
+                streamed=not use.fact and each.micros <= 0,
+                suppressed=use.event in self.suppressed,
+                asks=rule.demand is not None and rule.demand.atom == atom,
+            )
+            for atom, (use, each) in enumerate(zip(rule.uses, kept, strict=True))
+        )
 
     @cached_property
     def certain_needs(self) -> Needs:

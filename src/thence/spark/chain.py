@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thence.engine.limits.growth import DEFAULT, Limits
-from thence.logic.conjunct import Retention
 from thence.model.schema import EventSchema
 from thence.plan.partition.keys import Key
 from thence.plan.partition.parts import How, Piece
 from thence.plan.partition.slices import Reach, Slices, slices_for
-from thence.plan.retention import retention_of
+from thence.plan.retention import Kept, retention_of
 from thence.plan.tree import Part
 from thence.spark.placing import places
 
@@ -40,7 +39,7 @@ class Hop:
     reads: Mapping[str, tuple[str, ...]]
     always: bool
     counts: frozenset[str] = frozenset()
-    retention: Mapping[str, Retention] = field(default_factory=dict)
+    retention: Mapping[str, Kept] = field(default_factory=dict)
     slices: Slices | None = None
     """How time is cut, where the work is spread by time over several shards."""
 
@@ -119,7 +118,9 @@ def make_chain(
                 _reads(piece, late or lineage),
                 any(not rule.conjunct.events for rule in part.prepared),
                 part.base - counted,
-                {} if lengths is None else retention_of(part.prepared, lengths),
+                {}
+                if lengths is None
+                else retention_of(part.prepared, part.schemas, lengths, part.off),
                 slices_for(piece.reach, count) if piece.how == "time" and count > 1 else None,
             )
         )

@@ -16,10 +16,13 @@ from thence.engine.arrays.rows import LINEAGE, select
 from thence.engine.state.saved import Shape, check_state, shape_of
 from thence.engine.state.state import State, damaged, decode, encode, read_header
 from thence.logic.bounds import UNBOUNDED
+from thence.logic.conjunct import EPOCH
 from thence.model.errors import StateError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 from thence.model.time import format_duration
+from thence.plan.prepared import Prepared
+from thence.plan.pushdown import conditions_on
 from thence.spark.chain import Chain, Hop
 from thence.spark.conditions import condition_form, let_through
 
@@ -96,6 +99,7 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
             "kept": kept.micros if kept.bounded else None,
             "key": list(hop.key.columns[event]) if hop.key is not None else [],
             "rows": [[condition_form(predicate) for predicate in way] for way in kept.ways],
+            "met": [[_partner_form(j, rules) for j in way] for way in kept.reduction.partners],
             "rules": rules.get(event, ""),
         }
     return {
@@ -106,6 +110,50 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
         "hidden": sorted(name for name, each in hop.part.schemas.items() if each.hidden),
         "uses": {name: rules.get(event, "") for name, event in hop.part.consuming.items()},
     }
+
+
+def _partner_form(join: Prepared, rules: Mapping[str, str]) -> dict[str, Any]:
+    """What an event must have met to be kept: the join of the event with a partner, as JSON can
+    say it."""
+    conjunct = join.conjunct
+    event = conjunct.atoms[1].event
+    ends = [EPOCH, *(node for use in conjunct.atoms for node in (use.start, use.end))]
+    bounds = [[conjunct.bounds[one, other] for other in ends] for one in ends]
+    return {
+        "event": event,
+        "rules": rules.get(event, ""),
+        "equal": [[column.name for column in link] for link in conjunct.links],
+        "time": bounds,
+        "rows": [condition_form(predicate) for predicate in conditions_on(join, 1)],
+    }
+
+
+def _asks_no_less(need: Mapping[str, Any], held: Mapping[str, Any]) -> bool:
+    """Whether what meets one partner meets another as well."""
+    return (
+        (need["event"], need["rules"]) == (held["event"], held["rules"])
+        and all(link in need["equal"] for link in held["equal"])
+        and all(
+            limit <= other
+            for limits, others in zip(need["time"], held["time"], strict=True)
+            for limit, other in zip(limits, others, strict=True)
+        )
+        and let_through([need["rows"]], [held["rows"]])
+    )
+
+
+def _all_met(need: Mapping[str, Any], held: Mapping[str, Any]) -> bool:
+    """Whether all that is needed was kept: for each way to read an event there is one by which it
+    was kept, none of whose partners it may lack. State that says nothing of partners was written
+    when events were kept without them."""
+    known = held.get("met", [])
+    return not known or (
+        bool(need["met"])
+        and all(
+            any(all(any(_asks_no_less(n, h) for n in way) for h in by) for by in known)
+            for way in need["met"]
+        )
+    )
 
 
 def checked_misfits(holds: Any, needs: Mapping[str, Any]) -> list[str]:
@@ -169,6 +217,9 @@ def _event_misfits(event: str, held: Mapping[str, Any], need: Mapping[str, Any])
         requested = "forever" if need["kept"] is None else f"for {format_duration(need['kept'])}"
         kept = format_duration(max(held["kept"], 0))
         found.append(f"it keeps {event} events for {kept}; rules now need them {requested}")
+    elif (need["kept"] is None or need["kept"] > 0) and not _all_met(need, held):
+        # Only what the horizon has passed is dropped for want of a partner.
+        found.append(f"it holds only those {event} events that the joins so far can use")
     if held["key"] != need["key"]:
         found.append(f"{event} events are spread by {held['key']}, not by {need['key']}")
     # State that says nothing of rows was written when all derived events were kept.

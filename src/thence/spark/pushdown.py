@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thence.plan.pushdown import needed_rows
+from thence.plan.pushdown import EVERY_ROW, needed_rows
 from thence.plan.tree import Part, Plan
 from thence.spark.frames import Requested
 
@@ -15,6 +15,8 @@ def requested(
     """For each declared event, what the rules of a part need of it. With ``whole``, all columns."""
     columns = part.columns
     rows = needed_rows(part.prepared)
+    if "pushdown" in part.off:
+        rows = dict.fromkeys(rows, EVERY_ROW)
     strict = frozenset(instants)
     return tuple(
         Requested(

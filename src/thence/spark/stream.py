@@ -125,7 +125,12 @@ def _fingerprints(plan: Plan) -> Mapping[str, str]:
             }
         )
         own = [text for event in stage.events for text in texts.get(event, [])]
-        inner = [repr(alt.conjunct) for rule in stage.rules for alt in rule] if not own else []
+        inner = [
+            repr(alt.conjunct)
+            for rule in stage.rules
+            for alt in rule
+            if not own or alt.demand is not None
+        ]
         mark = fingerprint("\n".join([*own, *inner, *below]))
         found |= dict.fromkeys(stage.events, mark)
     return found

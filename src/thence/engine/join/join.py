@@ -18,12 +18,13 @@ import numpy as np
 from thence.engine.arrays.codes import combine, join_codes, own_codes
 from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.ranges import CACHED, key_order
-from thence.engine.arrays.rows import is_points
-from thence.engine.arrays.types import Codes, Index
+from thence.engine.arrays.rows import is_points, take
+from thence.engine.arrays.types import Codes, Index, Mask
 from thence.engine.join.lookup import narrowed
 from thence.engine.join.match import Match, concat_matches
 from thence.engine.join.neighbours import Neighbours, Reached
 from thence.engine.join.search import (
+    SMALL,
     Candidates,
     Key,
     holds,
@@ -37,7 +38,7 @@ from thence.engine.limits.measure import Joined, measured
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH
 from thence.model.events import Events
-from thence.plan.order import FEW, Order, Size, Step, order
+from thence.plan.order import FEW, Order, Size, Step, order, semi_join
 from thence.plan.prepared import Prepared
 from thence.plan.statistics import UNKNOWN, Statistics, size
 
@@ -115,6 +116,8 @@ def join(
     if not positive:
         return Match(prepared, rels, 1, {})
     rels = narrowed(prepared, rels)
+    if prepared.demand is not None:
+        rels = asked_for(prepared, rels)
     if any(len(rels[atom]) == 0 for atom in positive):
         return None
     found = order(prepared, sizes(prepared, rels, known), limits, keep_all)
@@ -133,6 +136,53 @@ def sizes(
         atom: size(rels[atom], known.distinct(prepared.uses[atom].event))
         for atom in prepared.conjunct.positive
     }
+
+
+def asked_for(prepared: Prepared, rels: Sequence[Events]) -> Sequence[Events]:
+    """Large relations less the rows that no asker can meet by the bounds and equal columns."""
+    demand = prepared.demand
+    assert demand is not None
+    found = list(rels)
+    for atom in prepared.conjunct.events:
+        if atom != demand.atom and len(found[atom]) > max(SMALL, len(found[demand.atom])):
+            found[atom] = take(found[atom], met(prepared, found, demand.atom, atom))
+            if len(found[atom]) == 0:
+                break
+    return found
+
+
+def met(prepared: Prepared, rels: Sequence[Events], asker: int, atom: int) -> Mask:
+    """Which rows of an atom some row of an asker can meet: a semi-join, by time and then by key.
+
+    Ranges are united, so it costs the rows on both sides, however many pairs there are. Where a
+    range cannot say all, rows stay that are not met.
+    """
+    mask = np.zeros(len(rels[atom]), dtype=np.bool_)
+    found = semi_join(prepared, sizes(prepared, rels), asker, atom)
+    if found is None:
+        return mask
+    first, then = found.steps
+    for keyed in (False, True) if then.links else (False,):
+        kept = np.flatnonzero(mask) if keyed else np.arange(len(mask))
+        some = [take(rel, kept) if keyed and a == atom else rel for a, rel in enumerate(rels)]
+        mask[:] = False
+        join = _Join(prepared, some, found, None, Joined())
+        match = join.begin(first)
+        if match.length == 0 or len(kept) == 0:
+            break
+        for candidates in join.searches(match, then if keyed else replace(then, links=())):
+            mask[kept[_united(candidates)]] = True
+    return mask
+
+
+def _united(candidates: Candidates | Reached) -> Index:
+    """The rows that lie in some range."""
+    assert isinstance(candidates, Candidates)
+    some = candidates.first < candidates.last
+    changes = np.zeros(candidates.index.size + 1, dtype=np.int64)
+    np.add.at(changes, candidates.first[some], 1)
+    np.add.at(changes, candidates.last[some], -1)
+    return candidates.index.at(np.flatnonzero(np.cumsum(changes[:-1]) > 0))
 
 
 class _Join:

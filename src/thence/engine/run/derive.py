@@ -35,6 +35,7 @@ from thence.engine.window.windows import is_asked, satisfied
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Conjunct
 from thence.model.events import Events
+from thence.plan.demand import forms
 from thence.plan.prepared import Prepared
 from thence.plan.statistics import UNKNOWN, Statistics
 
@@ -95,8 +96,8 @@ def derive(
     else:
         matches = [
             match
-            for prepared in alternatives
-            for match in _matches(prepared, _Sources(prepared, inputs), horizon, lineage)
+            for prepared, own, new_of in _evaluated(alternatives, inputs)
+            for match in _matches(prepared, own, horizon, lineage, new_of=new_of)
         ]
     before, began = sum(match.length for match in matches), perf_counter()
     if matches and policy.merges:
@@ -120,13 +121,26 @@ def derive(
     return [part for part in parts if len(part)]
 
 
+def _evaluated(
+    alternatives: Sequence[Prepared], inputs: Inputs
+) -> Iterator[tuple[Prepared, Sources, frozenset[int] | None]]:
+    """The joins that a rule is evaluated by, and the atoms whose new rows each is run for."""
+    sources: dict[int, Sources] = {}
+
+    def source(prepared: Prepared) -> Sources:
+        return sources.setdefault(id(prepared), Sources(prepared, inputs))
+
+    for prepared, new_of in forms(alternatives, lambda of, atom: source(of).size(atom)):
+        yield prepared, source(prepared), new_of
+
+
 def candidates(
     alternatives: Sequence[Prepared], inputs: Inputs, horizon: Horizon, used: Used
 ) -> tuple[list[Match], bool]:
     """New matches of a rule, among them all that its policy lets count; and whether they are just
     those."""
     policy = alternatives[0].conjunct.policy
-    sources = [_Sources(prepared, inputs) for prepared in alternatives]
+    sources = [Sources(prepared, inputs) for prepared in alternatives]
     joins = [
         (prepared, rels, limits)
         for prepared, own in zip(alternatives, sources, strict=True)
@@ -158,7 +172,7 @@ def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list
     (atom,) = prepared.conjunct.positive
     working_on(prepared)
     found = []
-    for rels, _, only_finalised, _ in _terms(prepared, _Sources(prepared, inputs), horizon):
+    for rels, _, only_finalised, _ in _terms(prepared, Sources(prepared, inputs), horizon):
         rows = np.arange(len(rels[atom]))
         match = _finalised(Match(prepared, rels, len(rows), {atom: rows}), horizon, only_finalised)
         if match.length:
@@ -168,20 +182,21 @@ def derive_strides(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> list
 
 def all_matches(prepared: Prepared, inputs: Inputs, horizon: Horizon) -> Iterator[Match]:
     """The new matches of one alternative in every combination, with whatever they are made of."""
-    return _matches(prepared, _Sources(prepared, inputs), horizon, keep_all=True)
+    return _matches(prepared, Sources(prepared, inputs), horizon, keep_all=True)
 
 
 def _matches(
     prepared: Prepared,
-    sources: _Sources,
+    sources: Sources,
     horizon: Horizon,
     keep_all: bool,
     most: Ceiling | None = None,
+    new_of: frozenset[int] | None = None,
 ) -> Iterator[Match]:
     """The new matches of one alternative, finalised and free of what must be absent."""
     found, known = 0, sources.inputs.known
     figures = measured(prepared)
-    for rels, limits, only_finalised, term in _terms(prepared, sources, horizon):
+    for rels, limits, only_finalised, term in _terms(prepared, sources, horizon, new_of):
         working_on(prepared)
         policy = prepared.conjunct.policy
         everything = keep_all or prepared.keeps_all
@@ -210,7 +225,7 @@ def _matching(prepared: Prepared) -> Growth:
     return Growth(f"matching {atoms}", JOIN_ADVICE, "matches")
 
 
-class _Sources:
+class Sources:
     """Relations of a conjunct's atoms, filtered by the predicates that concern one atom alone."""
 
     def __init__(self, prepared: Prepared, inputs: Inputs) -> None:
@@ -224,6 +239,10 @@ class _Sources:
         if found is None:
             found = self.cache[which, atom] = self._filtered(which, atom)
         return found
+
+    def size(self, atom: int) -> int:
+        """How many rows an atom has at hand."""
+        return len(self.get("old", atom)) + len(self.get("new", atom))
 
     def _filtered(self, which: str, atom: int) -> Events:
         event = self.prepared.uses[atom].event
@@ -246,10 +265,14 @@ class _Sources:
 
 
 def _terms(
-    prepared: Prepared, sources: _Sources, horizon: Horizon
+    prepared: Prepared,
+    sources: Sources,
+    horizon: Horizon,
+    new_of: frozenset[int] | None = None,
 ) -> Iterator[tuple[list[Events], list[Constraint], bool, int]]:
     """The joins whose union is what is new: relations, limits, whether only what the horizon has
-    newly passed counts, and the atom that is bound to new events, -1 where there is none."""
+    newly passed counts, and the atom that is bound to new events, -1 where there is none. With
+    ``new_of``, only those in which such an atom is new."""
     conjunct = prepared.conjunct
     completions = [
         Constraint(completion, EPOCH, horizon.now) for completion in conjunct.completions
@@ -257,12 +280,12 @@ def _terms(
     windows = [window.atom for window in conjunct.windows]
     if conjunct.waits:
         # A group is reported once, when the horizon passes its end: from all its matches.
-        if horizon.now > horizon.before:
+        if horizon.now > horizon.before and new_of is None:
             rels = [sources.get("all", a) for a in range(len(conjunct.atoms))]
             yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True, -1
         return
     for position, atom in enumerate(conjunct.positive):
-        if len(sources.get("new", atom)) == 0:
+        if len(sources.get("new", atom)) == 0 or (new_of is not None and atom not in new_of):
             continue
         which = dict.fromkeys(conjunct.positive[:position], "old")
         which |= dict.fromkeys((*conjunct.positive[position + 1 :], *windows), "all")
@@ -273,7 +296,7 @@ def _terms(
             False,
             atom,
         )
-    if conjunct.completions and horizon.now > horizon.before:
+    if conjunct.completions and horizon.now > horizon.before and new_of is None:
         which = dict.fromkeys(conjunct.positive, "old") | dict.fromkeys(windows, "all")
         rels = [sources.get(which[a], a) for a in range(len(conjunct.atoms))]
         yield rels, [*completions, *_newly_finalised(conjunct, horizon)], True, -1

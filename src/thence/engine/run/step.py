@@ -15,6 +15,7 @@ from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.lineage import merged
 from thence.engine.policy.groups import Used
 from thence.engine.run.derive import Horizon, Inputs, derive, derive_strides
+from thence.engine.run.reduce import reduced
 from thence.engine.state.growing import Growing, Old
 from thence.engine.state.seen import Seen
 from thence.engine.state.state import State, empty_events
@@ -22,6 +23,7 @@ from thence.engine.state.usable import usable
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Retention
 from thence.model.events import Events
+from thence.plan.retention import Kept
 from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Part, Stage
 
@@ -32,7 +34,7 @@ class Options:
     steps; None where this step is the only one."""
 
     lineage: bool = False
-    retention: Mapping[str, Retention] | None = None
+    retention: Mapping[str, Kept] | None = None
     progress: Callable[[int, int], None] | None = None
     """Called after each stage with how many are done, and how many there are."""
     tables: Mapping[str, Events] = field(default_factory=dict)
@@ -89,7 +91,7 @@ def _step(
     kept = State(
         moment.now,
         latest,
-        _retained(options.retention, inputs, moment.now),
+        _retained(options.retention, inputs, moment),
         _repeatable(part, state, new, moment.now),
         waiting,
         _still_used(options.retention, used, moment.now),
@@ -139,7 +141,10 @@ def _run_stage(
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
     none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
     of_rounds = Seen if stage.recursive and not options.lineage else Growing
-    emitted = {name: of_rounds(state.emitted.get(name, none[name])) for name in stage.events}
+    emitted = {
+        name: of_rounds(_told_apart(stage, name, inputs, state.emitted.get(name, none[name])))
+        for name in stage.events
+    }
     every = range(len(stage.rules))
     if not stage.recursive:
         return _round(stage, every, inputs, emitted, moment, none, options, used)
@@ -173,6 +178,14 @@ def _run_stage(
             for place in range(len(groups))
         ]
         before = moment.now
+
+
+def _told_apart(stage: Stage, name: str, inputs: Inputs, emitted: Events) -> Events:
+    """The events that new ones must be told from: those that could be derived once more."""
+    demands = (alternative.demand for rule in stage.rules for alternative in rule)
+    if any(demand is not None and demand.late for demand in demands):
+        return concat([emitted, inputs.old[name]])
+    return emitted
 
 
 def _recursing(stage: Stage) -> Growth:
@@ -229,10 +242,11 @@ def _round(
 
 
 def _retained(
-    retention_of: Mapping[str, Retention], inputs: Inputs, horizon: int
+    retention_of: Mapping[str, Kept], inputs: Inputs, moment: Horizon
 ) -> dict[str, Events]:
-    """The events that something later may still need: they are young enough, and some rule can use
-    them at all."""
+    """The events that something later may still need: they are young enough, some rule can use
+    them at all, and what it needs besides and must have come before has come."""
+    horizon = moment.now
     kept = {}
     for name, retention in retention_of.items():
         if retention.micros <= -UNBOUNDED:
@@ -245,6 +259,8 @@ def _retained(
             # What is old was of use when it was new.
             pieces[1] = usable(pieces[1], retention.ways)
         events = pieces[0] if len(pieces) == 1 else concat(pieces)
+        if len(events):
+            events = reduced(events, retention.reduction, inputs, moment)
         if len(events):
             kept[name] = events
     return kept

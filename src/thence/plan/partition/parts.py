@@ -72,11 +72,22 @@ def _drafts(stages: Iterable[Stage], columns: Columns) -> list[_Draft]:
     drafts: list[_Draft] = []
     home: dict[str, int] = {}
     for stage in stages:
-        conjuncts = [alternative.conjunct for rule in stage.rules for alternative in rule]
+        if stage.suppressed and not _has_key(stage, columns) and _has_key(stage.eager, columns):
+            # Work in many places is worth more than less work in one.
+            stage = stage.eager
+        conjuncts = _conjuncts(stage)
         earliest = max((home[use.event] for use in _uses(stage) if use.event in home), default=0)
         place = _join(drafts, earliest, stage, conjuncts, columns)
         home |= dict.fromkeys(stage.events, place)
     return drafts
+
+
+def _conjuncts(stage: Stage) -> list[Conjunct]:
+    return [alternative.conjunct for rule in stage.rules for alternative in rule]
+
+
+def _has_key(stage: Stage, columns: Columns) -> bool:
+    return bool(extended([NO_RULES], _conjuncts(stage), columns))
 
 
 def _join(
