@@ -61,7 +61,6 @@ def shown(results: Any, into: dict[str, list[str]] | None = None) -> dict[str, l
 
 
 @fewer_examples
-@settings(max_examples=settings().max_examples // 2)
 @given(st.lists(event, max_size=10), st.booleans())
 def test_strides_are_what_rounds_give(events: list[tuple[Any, ...]], lineage: bool) -> None:
     program = compiled(PROGRAM)

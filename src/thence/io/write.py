@@ -157,10 +157,10 @@ def _write(path: Path, fill: Callable[[BinaryIO], None]) -> None:
         if path.is_dir():
             raise InputError(f"'{path}' is a directory; it cannot be written as a file.")
         # Named by a token alone: the target's own name may be as long as a name can be.
-        with temporary(path.with_name(f".thence-{secrets.token_hex(8)}.tmp")) as beside:
-            with beside.open("xb") as file:
+        with temporary(path.with_name(f".thence-{secrets.token_hex(8)}.tmp")) as fresh:
+            with fresh.open("xb") as file:
                 fill(file)
-            beside.replace(path)
+            fresh.replace(path)
 
 
 @contextmanager

@@ -122,9 +122,9 @@ def regroup(parts: Sequence[s.Node | s.Op], operand: Callable[[s.Node], Expr]) -
     return yard.take().expr
 
 
-def _no_condition(op: s.Op, *beside: s.Node | s.Op) -> SyntaxProblem:
+def _no_condition(op: s.Op, *around: s.Node | s.Op) -> SyntaxProblem:
     """The refusal of an operator between events that stands between values."""
-    operands = (s.strip(part) for part in beside if not isinstance(part, s.Op))
+    operands = (s.strip(part) for part in around if not isinstance(part, s.Op))
     times = (
         point_in_time(each.value, each.type) for each in operands if isinstance(each, s.Literal_)
     )

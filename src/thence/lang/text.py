@@ -230,7 +230,7 @@ def _operand(pattern: Pattern, known: Columns) -> str:
             durations = f"{format_duration(period)}, {format_duration(reach)}"
             return f"ticks({_suffixed(inner, known)}, {durations})"
         case SemiJoin(inner, other):
-            return f"({_body(inner, known)} beside {_operand(other, known)})"
+            return f"({_body(inner, known)} semi-join {_operand(other, known)})"
         case Since(inner, context):
             return f"({_body(inner, known)} since {_operand(context, known)})"
         case Using(inner, policy):

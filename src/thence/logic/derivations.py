@@ -74,7 +74,7 @@ def _repeated(body: Pattern) -> frozenset[str]:
 def _occurring(rule: Rule) -> tuple[list[Pattern], bool]:
     """A body in which what is collected must occur; one more without, where it need not."""
     outside = view_of(rule).root.bound_variables()
-    beside: list[Pattern] = []
+    partners: list[Pattern] = []
     numbers = count(1)
     group = False
 
@@ -92,7 +92,7 @@ def _occurring(rule: Rule) -> tuple[list[Pattern], bool]:
 
     def windows(node: object) -> object:
         if isinstance(node, And) and any(map(_collects, node.parts)):
-            beside.extend(
+            partners.extend(
                 _inside(part, own(part.pattern), f"{INNER}held {next(numbers)}")
                 for part in node.parts
                 if isinstance(part, While) and part.mode == "collect"
@@ -103,9 +103,9 @@ def _occurring(rule: Rule) -> tuple[list[Pattern], bool]:
         return node
 
     body = changed(rule.body, windows)
-    if beside:
+    if partners:
         group = True
-        body = SemiJoin(body, beside[0] if len(beside) == 1 else And(tuple(beside)))
+        body = SemiJoin(body, partners[0] if len(partners) == 1 else And(tuple(partners)))
     bodies = [body]
     for part in list(walk(rule.body)):
         if isinstance(part, Moments) and part.collected:

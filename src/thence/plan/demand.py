@@ -45,7 +45,7 @@ class Demand:
     """Why a join has an asker.
 
     ``atom`` is the asker, ``eager`` the same join without it. Joins of one ``eager`` and one
-    ``reader`` are different ways to say the same: whoever is wanted has all of their askers.
+    ``reader`` are different ways to say the same: whatever is asked for has all of their askers.
     """
 
     atom: int
@@ -263,7 +263,7 @@ def forms(alternatives: Sequence[Prepared], size: Size) -> Iterator[Form]:
     """The joins by which a rule's results are found, given how many rows there are.
 
     A rule may be evaluated where it is asked for or everywhere, and by the rarest of several
-    askers: each finds what is wanted, and some more. Whichever is chosen, a new asker is always
+    askers: each finds what is asked for, and some more. Whichever is chosen, a new asker is always
     joined with what is old. So what was left out before is found once it is asked for, and the
     choice may be another one in every step.
     """

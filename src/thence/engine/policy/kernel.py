@@ -56,7 +56,7 @@ from thence.logic.bounds import UNBOUNDED
 
 
 @compiled(inner=True)
-def _beside(p: Places, supply: Supply, level: int, mode: int, row: int) -> int:
+def _next_row(p: Places, supply: Supply, level: int, mode: int, row: int) -> int:
     """The next row of a level to try after one."""
     if mode == LAST:
         if not p.levels[level, SKIPS]:
@@ -359,7 +359,7 @@ def seek(
     window: int,
     most: int,
 ) -> tuple[IntTable, Index, int]:
-    """The matches of some detections, and which detections could not be judged yet.
+    """The matches of some detections, and which detections could not be finalised yet.
 
     A detection is a run of entries, from ``detections[d]`` on: a variant and the row of its
     terminator. ``queue`` are the detections to judge. Where events are used up they depend on one
@@ -439,10 +439,10 @@ def seek(
                     continue
                 if mode == LAST:
                     row = last
-                    walk.rows[depth, 1] = _beside(p, supply, level, mode, row)
+                    walk.rows[depth, 1] = _next_row(p, supply, level, mode, row)
                 else:
                     row = first
-                    walk.rows[depth, 0] = _beside(p, supply, level, mode, row)
+                    walk.rows[depth, 0] = _next_row(p, supply, level, mode, row)
                 if not _fits(p, bounds, base, depth, chosen, row):
                     continue
                 chosen[depth] = row
@@ -462,7 +462,7 @@ def seek(
                                 trial[k] = chosen[k]
                             asked, other = 1, row
                             while asked < ahead and verdicts.counts[1] < limit:
-                                other = _beside(p, supply, level, mode, other)
+                                other = _next_row(p, supply, level, mode, other)
                                 if other < first or other > last:
                                     break
                                 if not _fits(p, bounds, base, depth, chosen, other):

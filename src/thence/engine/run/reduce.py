@@ -25,7 +25,7 @@ def reduced(events: Events, reduction: Reduction, inputs: Inputs, horizon: Horiz
         return events
     looked_at = np.flatnonzero(passed)
     rows = take(events, passed)
-    wanted = np.zeros(len(rows), dtype=np.bool_)
+    asked = np.zeros(len(rows), dtype=np.bool_)
     for joins in reduction.partners:
         sources = [Sources(join, inputs) for join in joins]
         chosen = rarest([own.size(1) for own in sources], len(events))
@@ -33,9 +33,9 @@ def reduced(events: Events, reduction: Reduction, inputs: Inputs, horizon: Horiz
             return events
         partners = sources[chosen].get("all", 1)
         if len(partners):
-            wanted |= met(joins[chosen], [rows, partners], 1, 0)
-    if wanted.all():
+            asked |= met(joins[chosen], [rows, partners], 1, 0)
+    if asked.all():
         return events
     kept = np.ones(len(events), dtype=np.bool_)
-    kept[looked_at[~wanted]] = False
+    kept[looked_at[~asked]] = False
     return take(events, kept)

@@ -93,8 +93,8 @@ def _across(
         events[two].event for two in place.aliases
     ):
         return
-    beside = _with(around.root, place.root)
-    for one in occurring_aliases(beside):
+    around_both = _with(around.root, place.root)
+    for one in occurring_aliases(around_both):
         for two in occurring_aliases(place.root):
             if events[one].event != events[two].event:
                 continue
@@ -102,7 +102,7 @@ def _across(
                 continue
             if differ_in_time(one, two, root, place):
                 continue
-            readable = around is place.parent and one in certain(beside)
+            readable = around is place.parent and one in certain(around_both)
             if not readable or two not in certain(place.root):
                 raise _cannot_say(one, two, span_of(place.root))
             yield Pair(one, two, place.root)

@@ -142,7 +142,7 @@ class _Causes:
             args += [(f"x.{mine}", Var(variable)), (f"y.{theirs}", Var(variable))]
             when.append((f"y.{theirs}", Var(variable)))
         timed = self._timed_event(cause, tuple(dict.fromkeys(theirs for _, theirs in common)))
-        beside = And((_labelled(pair, name, args), _labelled(moment, timed, when)))
+        partner = And((_labelled(pair, name, args), _labelled(moment, timed, when)))
         conditions = [
             *_same_times(pair, asked.effect),
             *_same_times(moment, asked.cause),
@@ -156,7 +156,7 @@ class _Causes:
                     same(Attr(asked.effect, mine), Attr(asked.cause, theirs)),
                     same(Attr(moment, f"y.{theirs}"), Attr(asked.cause, theirs)),
                 ]
-        return _where(SemiJoin(pattern, beside, asked.span), conditions)
+        return _where(SemiJoin(pattern, partner, asked.span), conditions)
 
     def _without(self, pattern: Pattern, asked: CausedBy, view: RuleView) -> Pattern:
         found = self._pair_of(asked, view)
