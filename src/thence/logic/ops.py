@@ -303,8 +303,8 @@ class SemiJoin(Pattern):
 @dataclass(frozen=True, slots=True)
 class Since(Pattern):
     """``pattern``, evaluated on what begins after ``context`` has ended; which adds nothing itself,
-    as in :class:`SemiJoin`. The pattern ends at most ``limit`` later. Where the context depends on the
-    pattern, ``like`` occurs wherever it does. Only rewrites make it.
+    as in :class:`SemiJoin`. The pattern ends at most ``limit`` later. Where the context depends on
+    the pattern, ``like`` occurs wherever it does. Only rewrites make it.
     """
 
     pattern: Pattern = field(metadata=PART)
