@@ -127,7 +127,7 @@ class _Search:
 def _may_be_suppressed(conjunct: Conjunct) -> bool:
     """Whether leaving out results leaves the others as they are: a choice among fewer matches
     would be another choice."""
-    return bool(conjunct.events) and True
+    return bool(conjunct.events) and not (conjunct.policy.chooses or conjunct.repetitions)
 
 
 def _comes_before(way: Conjunct, lengths: Mapping[str, int]) -> bool:
