@@ -111,10 +111,10 @@ class _Search:
     def ways(self, results: Conjunct, read: _Read) -> Iterator[Conjunct]:
         """The joins with each asker that meets the requirement."""
         reader = read.rule.conjunct
-        lengths = self.plan.needs.lengths
         for asker in reader.events:
             if asker == read.atom or self.places.get(reader.atoms[asker].event, -1) >= self.place:
                 continue
+            lengths = self.plan.needs.lengths
             way = asked_for(results, read.rule, read.atom, asker, self.plan.schemas)
             # Groups are finalised once, so all that asks for one must have been seen by then.
             known = self.plan.certain_needs.lengths if results.waits else lengths
