@@ -322,8 +322,8 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
     """How long each atom's events are needed, from the closed bounds.
 
     An event that ended at ``e`` can meet a later one only while that one's end may lie above the
-    horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Gates count
-    like events: a match is finalised when they pass. ``lengths`` says how long events of a type
+    horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Completion times
+    count like events: a match is finalised when they pass. ``lengths`` says how long events of a type
     last at most. Facts are there from the beginning: nothing waits for them, nor they for anything;
     and nothing is kept for what can never hold, given how long events last.
     """
