@@ -26,17 +26,17 @@ from thence.model.events import Events
 from thence.plan.partition.parts import cut
 from thence.plan.partition.slices import span
 from thence.results import as_table
+from thence.spark.batch_work import Evaluate
 from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
 from thence.spark.chain import Chain, Hop, make_chain
-from thence.spark.evaluate import Evaluate
 from thence.spark.facts import given_tables, shipped
 from thence.spark.frames import Requested, _shape
-from thence.spark.layout import Layout
 from thence.spark.pack import Pack
 from thence.spark.placing import partition_of
 from thence.spark.processor import ShardWork
 from thence.spark.pushdown import requested
 from thence.spark.route import ticks
+from thence.spark.row_layout import Layout
 from thence.spark.stream import stream_chain, stream_needs
 
 Emit = tuple[str, ...]

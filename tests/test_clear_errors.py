@@ -72,7 +72,7 @@ def test_categories_of_pandas_are_texts(program: package.Program) -> None:
 
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thence.io.sizes.MOST_TEXT", 1000)
+    monkeypatch.setattr("thence.io.text_sizes.MOST_TEXT", 1000)
 
 
 ROWS = [{"s": "x" * 40, "n": n, "time": n} for n in range(50)]

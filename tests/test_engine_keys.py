@@ -17,9 +17,9 @@ from oracle_values import canonical, order
 
 from thence.engine.arrays import ranges
 from thence.engine.arrays.codes import combine, identity_codes, join_codes
-from thence.engine.arrays.order import order_codes, sort_order
 from thence.engine.arrays.ranges import TimeIndex, expand
 from thence.engine.arrays.rows import concat, distinct, row_ids, take, unique_by
+from thence.engine.arrays.value_order import order_codes, sort_order
 from thence.model.events import Events
 
 NAN = float("nan")

@@ -99,7 +99,7 @@ def test_micro_batches_in_which_policies_search(example: Example, seed: int) -> 
 def searching_for_policies(patch: pytest.MonkeyPatch, seed: int) -> None:
     """Let policies search among few events, a few candidates at a time."""
     for name, value in (("FEW", 0), ("REQUESTS", 1 + seed % 3), ("REMEMBERED", 2), ("AHEAD", 1)):
-        patch.setattr(f"thence.engine.policy.search.{name}", value)
+        patch.setattr(f"thence.engine.policy.policy_search.{name}", value)
 
 
 @given(examples(), seeds)

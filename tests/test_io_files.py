@@ -16,7 +16,7 @@ import pytest
 
 from thence.io.ingest import read_events
 from thence.io.jsonl import JsonFrame, open_jsonl
-from thence.io.progress import watching
+from thence.io.reading_progress import watching
 from thence.model.errors import InputError
 from thence.model.schema import Attribute, EventSchema
 from thence.model.types import (

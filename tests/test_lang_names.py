@@ -7,8 +7,8 @@ import pytest
 from thence.lang.parser import parse_program
 from thence.logic.check import check_program
 from thence.model.errors import CheckError, Diagnostic
-from thence.model.names import nearest
 from thence.model.source import Source
+from thence.model.suggestions import nearest
 
 EVENTS = """event order(id string, product string, qty int);
 event shipped(id string, tracking string);

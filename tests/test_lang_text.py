@@ -11,7 +11,7 @@ from strategies import Example, examples
 from test_lang_rules import EVENTS, EXAMPLES
 
 import thence
-from thence.lang.layout import laid_out
+from thence.lang.line_breaks import laid_out
 from thence.lang.parser import parse_program
 from thence.lang.readable import readable
 from thence.lang.text import format_event, format_pattern, format_program, format_rule

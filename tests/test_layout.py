@@ -226,3 +226,16 @@ def test_words_that_only_we_used_are_gone() -> None:
         or (isinstance(node, ast.arg) and ours.fullmatch(node.arg))
     ]
     assert not names
+
+
+SAME_JOB = {
+    "__init__", "body", "build", "errors", "events", "explain", "facts", "files", "frames",
+    "heads", "lower", "moments", "names", "program", "pushdown", "schema", "scope", "stream",
+    "syntax", "text", "trace", "types", "values", "windows",
+}  # fmt: skip
+"""File names that stand in several packages because each does there what its kin does."""
+
+
+def test_a_file_name_stands_for_one_job() -> None:
+    names = [path.stem for path in SOURCES]
+    assert {name for name in names if names.count(name) > 1} <= SAME_JOB

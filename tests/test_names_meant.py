@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 import thence
-from thence.model.names import COMPARED, FEW, did_you_mean, nearest
+from thence.model.suggestions import COMPARED, FEW, did_you_mean, nearest
 
 MANY = tuple(f"sensor_{number * 7919 % 10007}_{number}" for number in range(10_000))
 

@@ -13,7 +13,8 @@ from hosts import MICROSECOND, batch, in_a_session, oracle
 from notation import Written
 
 import thence
-from thence.engine.policy import passes, search
+from thence.engine.policy import passes
+from thence.engine.policy import policy_search as search
 
 SECOND = 1_000_000
 DECLARED = """

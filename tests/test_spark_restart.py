@@ -24,8 +24,8 @@ from pyspark.errors import StreamingQueryException
 from spark_feed import Folder, Row, event, readable
 
 from thence import spark as ts
-from thence.spark.memory import misfits, read_state, refusal, write_state
 from thence.spark.restart import check_restart
+from thence.spark.shard_state import misfits, read_state, refusal, write_state
 from thence.spark.stream import stream_chain, stream_needs
 
 PARTITIONS = "spark.sql.shuffle.partitions"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from thence.io.render import plain
 from thence.lang.values_text import quoted
-from thence.model.text import printable
+from thence.model.safe_text import printable
 from thence.model.time import format_duration
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from thence.causes import Absence, Cause, Derivation
 from thence.causes_text import value as shown
+from thence.engine.arrays.array_types import Mask
 from thence.engine.arrays.codes import identity_codes
-from thence.engine.arrays.types import Mask
 from thence.engine.join.match import as_timestamps
-from thence.engine.provenance.derivations import Derived, Gap, History, Key, Use
-from thence.io.values import to_instant, to_value
+from thence.engine.provenance.direct_causes import Derived, Gap, History, Key, Use
+from thence.io.python_values import to_instant, to_value
 from thence.model.errors import InputError
 from thence.model.events import Events
-from thence.model.names import question
 from thence.model.schema import EventSchema
 from thence.model.source import NOWHERE, Source
+from thence.model.suggestions import question
 from thence.model.types import Type
 from thence.plan.text import bound, expression
 from thence.plan.tree import Part

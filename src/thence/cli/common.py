@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import typer
 
 from thence.cli.exits import refuse
-from thence.model.names import question
+from thence.model.suggestions import question
 
 if TYPE_CHECKING:
     from thence.program import Program

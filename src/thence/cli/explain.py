@@ -71,7 +71,7 @@ def explain(
 def _run(
     program: Program, events: Sequence[str], table: Sequence[str] | None, until: str | None
 ) -> Results:
-    from thence.cli.sources import parse_sources, progress
+    from thence.cli.event_arguments import parse_sources, progress
 
     horizon = None if until is None else instant(until, "--until")
     sources = parse_sources(events)

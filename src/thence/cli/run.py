@@ -35,7 +35,7 @@ from thence.cli.deliver import Asked, deliver, refuse_input
 from thence.cli.exits import FOUND, refuse, told, warnings_said
 
 if TYPE_CHECKING:
-    from thence.cli.sources import Sources
+    from thence.cli.event_arguments import Sources
     from thence.program import Program
 
 
@@ -104,7 +104,7 @@ def run(
     thence run rules.thence --events events.parquet --table catalogue=books.csv
     """
     with told():
-        from thence.cli.sources import parse_sources, paths_in
+        from thence.cli.event_arguments import parse_sources, paths_in
         from thence.io.files import is_address
 
         if out is None and format is Format.parquet:
@@ -141,7 +141,7 @@ def run(
 def _in_process(
     program: Program, sources: Sources, tables: dict[str, list[str]], asked: Asked
 ) -> int:
-    from thence.cli.sources import progress
+    from thence.cli.event_arguments import progress
 
     with warnings_said(), progress(sources, visible=sys.stderr.isatty()) as stages:
         results = program.run(

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from thence.model.text import printable
+from thence.model.safe_text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

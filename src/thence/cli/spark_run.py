@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thence.cli.deliver import Asked, deliver, say_written
+from thence.cli.event_arguments import Sources, paths_in
 from thence.cli.exits import warnings_said
-from thence.cli.sources import Sources, paths_in
 from thence.io.filenames import file_names
 from thence.io.files import find_files, is_address
 from thence.io.ingest import read_events

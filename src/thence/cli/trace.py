@@ -75,7 +75,7 @@ def trace(
     thence trace rules.thence overdue --events events.jsonl --where id=o2 --format json
     """
     with told():
-        from thence.cli.sources import parse_sources, progress
+        from thence.cli.event_arguments import parse_sources, progress
 
         horizon = None if until is None else instant(until, "--until")
         chosen = _values(where or [])

@@ -1,7 +1,8 @@
 """Whole columns into Arrow arrays of declared types, or an error that names the row.
 
 A column that has the declared type already is used as it is. Another Arrow column is cast when the
-cast cannot change a value. Everything else goes value by value through :mod:`thence.io.values`.
+cast cannot change a value. Everything else goes value by value through
+:mod:`thence.io.python_values`.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.io import sizes
-from thence.io.values import EXACT_FLOAT, to_instant, to_value
+from thence.io import text_sizes as sizes
+from thence.io.python_values import EXACT_FLOAT, to_instant, to_value
 from thence.model.arrow import from_list
 from thence.model.errors import InputError
 from thence.model.events import Times

@@ -13,8 +13,8 @@ from thence.io.frames import Frame
 from thence.io.ingest import frames_of
 from thence.model.errors import InputError
 from thence.model.events import Events
-from thence.model.names import question
 from thence.model.schema import EventSchema
+from thence.model.suggestions import question
 from thence.model.types import Type
 
 

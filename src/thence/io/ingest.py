@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.io import sizes
+from thence.io import text_sizes as sizes
 from thence.io.columns import Place, as_array, too_much_text
 from thence.io.frames import (
     Frame,
@@ -24,12 +24,12 @@ from thence.io.frames import (
     records_frame,
 )
 from thence.io.intervals import latest_row, read_intervals
-from thence.io.progress import file_was_read
+from thence.io.reading_progress import file_was_read
 from thence.io.split import rows_by_name
 from thence.model.errors import InputError, InputWarning
 from thence.model.events import Events
-from thence.model.names import question
 from thence.model.schema import EventSchema
+from thence.model.suggestions import question
 from thence.model.types import Type
 
 _TABLES = (

@@ -17,8 +17,8 @@ from thence.lang.words import (
 from thence.logic.check.problems import Problems
 from thence.logic.expr import Const, Expr
 from thence.logic.ops import AnyOne, Atom, Pattern, Ticks
-from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean
 from thence.model.time import parse_duration
 from thence.model.types import DURATION, STRING
 

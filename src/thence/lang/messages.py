@@ -9,8 +9,8 @@ from thence.lang.problem import SyntaxProblem
 from thence.lang.sql.build import is_later, not_yet
 from thence.lang.tokens import Token, token_span
 from thence.lang.words import INFIX, RESERVED
-from thence.model.names import nearest
 from thence.model.source import Source, Span
+from thence.model.suggestions import nearest
 from thence.model.time import UNITS_IN_WORDS
 
 _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}

@@ -32,8 +32,8 @@ from thence.logic.ops import (
     While,
     Within,
 )
-from thence.model.names import did_you_mean
 from thence.model.source import NOWHERE, Span
+from thence.model.suggestions import did_you_mean
 
 _NOTHING = Atom("")
 """Stands in for what could not be resolved; a program that holds one is never returned."""

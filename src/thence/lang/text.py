@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from thence.lang.layout import laid_out
+from thence.lang.line_breaks import laid_out
 from thence.lang.readable import readable
 from thence.lang.timers import written
 from thence.lang.values_text import format_aggregate, format_expr, quoted

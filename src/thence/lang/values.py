@@ -12,8 +12,8 @@ from thence.lang.words import AGGREGATES, FUNCTIONS, PATTERN_OPERATORS
 from thence.logic import functions
 from thence.logic.check.problems import Problems
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Const, Expr, Folded, TimeOf, Var
-from thence.model.names import did_you_mean, no_attribute
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean, no_attribute
 from thence.model.types import INT, NULL
 
 UNKNOWN = Const(None, NULL)

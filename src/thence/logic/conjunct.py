@@ -323,9 +323,9 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
 
     An event that ended at ``e`` can meet a later one only while that one's end may lie above the
     horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Completion times
-    count like events: a match is finalised when they pass. ``lengths`` says how long events of a type
-    last at most. Facts are there from the beginning: nothing waits for them, nor they for anything;
-    and nothing is kept for what can never hold, given how long events last.
+    count like events: a match is finalised when they pass. ``lengths`` says how long events of a
+    type last at most. Facts are there from the beginning: nothing waits for them, nor they for
+    anything; and nothing is kept for what can never hold, given how long events last.
     """
     found = []
     match_bounds, windows = known_bounds(conjunct, lengths)

@@ -20,8 +20,8 @@ from thence.logic import signatures as sig
 from thence.logic.expr import PREVIOUS, Call, Const, Expr
 from thence.logic.signatures import Mismatch, Signature
 from thence.model.errors import ThenceError
-from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean
 from thence.model.time import parse_duration, parse_timestamp
 from thence.model.types import BOOL, FLOAT, INT, STRING, TIMESTAMP, Type, list_of
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from thence.model.safe_text import message, shortened
 from thence.model.source import NOWHERE, Source, Span
-from thence.model.text import message, shortened
 
 Severity = Literal["error", "warning", "info"]
 

@@ -15,8 +15,8 @@ from thence.logic.conjunct import (
 )
 from thence.logic.expr import Aggregate, Call, Const, Expr
 from thence.logic.policy import UNRESTRICTED, policy_text
+from thence.model.safe_text import shortened
 from thence.model.schema import EventSchema
-from thence.model.text import shortened
 from thence.model.time import format_duration, format_timestamp
 from thence.plan.prepared import Prepared
 from thence.plan.selection import LENGTH, Selection

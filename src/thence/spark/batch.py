@@ -13,11 +13,11 @@ from thence.engine.limits.growth import Limits
 from thence.model.events import Events
 from thence.plan.partition.parts import cut
 from thence.plan.tree import Plan
+from thence.spark.batch_work import Evaluate
 from thence.spark.blocks import BLOCKS_DDL
 from thence.spark.carry import carried
 from thence.spark.chain import Chain, make_chain
 from thence.spark.entrance import packed
-from thence.spark.evaluate import Evaluate
 from thence.spark.facts import shipped
 from thence.spark.frames import Input
 from thence.spark.output import Output

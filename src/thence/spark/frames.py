@@ -21,10 +21,10 @@ from thence.model.errors import InputError
 from thence.model.schema import EventSchema
 from thence.model.time import EARLIEST, LATEST, format_duration
 from thence.model.types import Type
-from thence.spark import times
+from thence.spark import time_columns as times
 from thence.spark.expressions import condition
 from thence.spark.frames_sources import Source, read_sources
-from thence.spark.layout import Layout
+from thence.spark.row_layout import Layout
 from thence.spark.types import Converted, converted, nothing
 
 _KEEP, _CLOCK = "keep", "clock"

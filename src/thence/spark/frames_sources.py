@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from thence.model.errors import InputError
-from thence.model.names import question
 from thence.model.schema import EventSchema
-from thence.spark.times import TEXT, Place
+from thence.model.suggestions import question
+from thence.spark.time_columns import TEXT, Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from thence.model.events import Events
 from thence.model.types import Type
 from thence.spark.blocks import to_batch
 from thence.spark.chain import Chain
-from thence.spark.layout import Layout
 from thence.spark.route import sent, ticks
+from thence.spark.row_layout import Layout
 
 ROWS = 1 << 16
 """How many rows are packed together."""

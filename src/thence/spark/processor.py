@@ -15,8 +15,8 @@ from thence.model.events import Events
 from thence.spark.blocks import LATE, MEASURE, Block, encode, events_in
 from thence.spark.chain import Chain, Hop
 from thence.spark.facts import NO_FACTS, Facts
-from thence.spark.memory import read_state, refusal, state_shape, write_state
 from thence.spark.route import forwarded, sent, ticks
+from thence.spark.shard_state import read_state, refusal, state_shape, write_state
 
 
 def horizon_of(watermark_ms: int) -> int:

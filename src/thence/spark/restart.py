@@ -14,7 +14,7 @@ from typing import Any
 
 from thence.model.errors import InputError, StateError
 from thence.program import Program
-from thence.spark.memory import VERSION, checked_misfits, refusal
+from thence.spark.shard_state import VERSION, checked_misfits, refusal
 from thence.spark.shards import check_shards, stream_partitions
 from thence.spark.stream import stream_chain, stream_needs
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from thence.io.files import find_files, format_of, is_address, stem
 from thence.model.errors import InputError
-from thence.model.names import question
+from thence.model.suggestions import question
 from thence.spark.carry import carried
 from thence.spark.files import PIECES, Piece, ReadPieces, Schemas, row_type, shared_types, split
 

@@ -23,11 +23,11 @@ from thence.spark.chain import Chain, make_chain
 from thence.spark.entrance import packed
 from thence.spark.facts import shipped
 from thence.spark.frames import Input
-from thence.spark.memory import described
 from thence.spark.output import Output, Unpack
 from thence.spark.processor import ShardWork
 from thence.spark.schema import result_schema
 from thence.spark.sessions import ROCKSDB, STATE_STORE
+from thence.spark.shard_state import described
 from thence.spark.shards import stream_partitions
 
 PROVIDER = f"{STATE_STORE}.providerClass"

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 )
 
 from thence.model.types import Type
-from thence.spark.times import TEXT, WHOLE, Place, in_range, micros
+from thence.spark.time_columns import TEXT, WHOLE, Place, in_range, micros
 
 _PLAIN: dict[str, DataType] = {
     "int": LongType(),

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from thence.engine.aggregates import grouped, rolling
 from thence.engine.aggregates.rolling import Ranges, Slide
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.codes import combine, identity_codes
-from thence.engine.arrays.order import sort_order
 from thence.engine.arrays.rows import concat, row_ids, without_lineage
-from thence.engine.arrays.types import Index
+from thence.engine.arrays.value_order import sort_order
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
 

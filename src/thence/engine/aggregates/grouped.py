@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.arrays.types import Index
-from thence.engine.values.functions.values import to_float
+from thence.engine.arrays.array_types import Index
+from thence.engine.values.functions.conversions import to_float
 from thence.model.errors import EvaluationError
 
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.aggregates.grouped import back, floats, means_of, whole
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.codes import dense, identity_codes
-from thence.engine.arrays.order import order_codes
-from thence.engine.arrays.types import Index
+from thence.engine.arrays.value_order import order_codes
 
 _ROOM = 2**62
 WORTH = 1 << 16

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from thence.engine.arrays.array_types import FloatTable, Index, IntTable, Mask
 from thence.engine.arrays.compiled import compiled
 from thence.engine.arrays.kernels import compared
-from thence.engine.arrays.types import FloatTable, Index, IntTable, Mask
 
 
 @compiled("Tuple((i8[::1], i8[::1]))(i8[::1], i8[::1], i8[::1])")

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.arrays.memory import remembered
-from thence.engine.arrays.types import Codes
+from thence.engine.arrays.array_types import Codes
+from thence.engine.arrays.step_memo import remembered
 from thence.model.arrow import to_numpy
 
 Numbered = tuple[Codes, int]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Floats, FloatTable, Index, IntTable, Mask
 from thence.engine.arrays.compiled import compiled
-from thence.engine.arrays.types import Floats, FloatTable, Index, IntTable, Mask
 
 
 @compiled("b1[::1](i8[:,::1], i8[::1], b1[::1], b1[::1], b1[::1], b1[::1], b1)")

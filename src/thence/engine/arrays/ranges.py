@@ -7,7 +7,7 @@ from copy import copy
 
 import numpy as np
 
-from thence.engine.arrays.types import Codes, Index, Times
+from thence.engine.arrays.array_types import Codes, Index, Times
 
 CHUNK = 1 << 18
 """How many candidate pairs are looked at in one go: enough to amortise the calls, few enough that

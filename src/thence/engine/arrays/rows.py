@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.codes import combine, identity_codes
-from thence.engine.arrays.memory import remembered
-from thence.engine.arrays.types import Index, Mask
+from thence.engine.arrays.step_memo import remembered
 from thence.model.arrow import from_numpy
 from thence.model.errors import EvaluationError
 from thence.model.events import Events

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thence.engine.arrays.types import Index
+from thence.engine.arrays.array_types import Index
 
 
 @dataclass(frozen=True, slots=True)

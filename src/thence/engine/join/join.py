@@ -15,11 +15,11 @@ from time import perf_counter
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Codes, Index, Mask
 from thence.engine.arrays.codes import combine, join_codes, own_codes
-from thence.engine.arrays.memory import remembered
 from thence.engine.arrays.ranges import CACHED, key_order
 from thence.engine.arrays.rows import is_points, take
-from thence.engine.arrays.types import Codes, Index, Mask
+from thence.engine.arrays.step_memo import remembered
 from thence.engine.join.lookup import narrowed
 from thence.engine.join.match import Match, concat_matches
 from thence.engine.join.neighbours import Neighbours, Reached

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thence.engine.aggregates.aggregate import aggregate
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.rows import is_points
-from thence.engine.arrays.types import Index
 from thence.engine.join.chains import Chains, chains_of
 from thence.engine.values.evaluate import evaluate
 from thence.logic.conjunct import (

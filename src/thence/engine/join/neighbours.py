@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thence.engine.arrays import ranges
+from thence.engine.arrays.array_types import Codes, Index, Mask
 from thence.engine.arrays.codes import combine, join_codes
-from thence.engine.arrays.types import Codes, Index, Mask
 from thence.engine.join.chains import spread
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from thence.engine.arrays.memory import remembered
+from thence.engine.arrays.array_types import Codes, Index, Mask
 from thence.engine.arrays.ranges import TimeIndex, expand
 from thence.engine.arrays.rows import is_points
-from thence.engine.arrays.types import Codes, Index, Mask
+from thence.engine.arrays.step_memo import remembered
 from thence.engine.join.match import Match
 from thence.engine.values.evaluate import evaluate
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint

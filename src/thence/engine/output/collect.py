@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from thence.engine.aggregates.aggregate import aggregate_once, collection_order, group_ids
 from thence.engine.arrays import ranges
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import LINEAGE, concat, take
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match
 from thence.engine.limits.growth import Growth, expect, named
 from thence.engine.output.latest import among_last, collecting, identified

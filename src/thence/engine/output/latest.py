@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.rows import select, take, unique_by, without_lineage
-from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
 from thence.engine.window.windows import WindowSearch
 from thence.logic.conjunct import WindowUse

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.arrays.rows import LINEAGE, concat, row_ids, take, without_lineage
-from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
 from thence.logic.conjunct import AtomUse
 from thence.model.events import Events

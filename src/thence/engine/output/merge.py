@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from thence.engine.aggregates.aggregate import aggregate_once, collection_order, group_ids
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.rows import LINEAGE
-from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
 from thence.engine.output.collect import Collection, holdings
 from thence.engine.output.latest import identified

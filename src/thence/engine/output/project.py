@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.rows import LINEAGE, distinct, is_points, unique_by
-from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
 from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect
 from thence.engine.output.lineage import match_lineage
 from thence.engine.values.evaluate import evaluate
-from thence.engine.values.functions.values import converted
+from thence.engine.values.functions.conversions import converted
 from thence.logic.conjunct import Column, EndPoint, NodeTime
 from thence.logic.expr import Aggregate, Call
 from thence.model.errors import EvaluationError

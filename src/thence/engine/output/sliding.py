@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from thence.engine.aggregates.aggregate import aggregate, depends_on_order, rolled
 from thence.engine.aggregates.rolling import over_values
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.ranges import TimeIndex, blocks, expand
 from thence.engine.arrays.rows import is_points, unique_by
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match
 from thence.engine.output.latest import collecting, identified, ranks_of
 from thence.engine.output.project import typed

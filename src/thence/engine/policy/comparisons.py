@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.arrays.types import Mask
+from thence.engine.arrays.array_types import Mask
 from thence.engine.join.match import Match
 from thence.engine.repetition.links import MIRRORED, SIGNS
 from thence.engine.values.evaluate import evaluate

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.codes import combine, join_codes
 from thence.engine.arrays.ranges import TimeIndex
 from thence.engine.arrays.rows import take
-from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds
 from thence.engine.values.evaluate import evaluate

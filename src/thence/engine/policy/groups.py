@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import concat, distinct, take, without_lineage
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match
 from thence.logic.conjunct import WindowUse
 from thence.logic.policy import Policy

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Index, IntTable
 from thence.engine.arrays.compiled import compiled
 from thence.engine.arrays.kernels import as_asked
-from thence.engine.arrays.types import Index, IntTable
 from thence.engine.policy.layout import (
     AT_END,
     BASE,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from thence.engine.arrays.types import Index, IntTable, Mask
+from thence.engine.arrays.array_types import Index, IntTable, Mask
 
 FAR = 2**62
 """Beyond all times."""

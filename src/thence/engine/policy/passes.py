@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from thence.engine.arrays.types import Index, IntTable
+from thence.engine.arrays.array_types import Index, IntTable
 from thence.engine.join.match import Match
-from thence.engine.policy import search as limits
+from thence.engine.policy import policy_search as limits
 from thence.engine.policy.kernel import rehash, seek
 from thence.engine.policy.layout import (
     BASE,

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import concat, is_points, take, without_lineage
-from thence.engine.arrays.types import Index, Mask
 from thence.model.events import Events
 
 

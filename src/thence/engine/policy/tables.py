@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Codes, Index, IntTable, Mask
 from thence.engine.arrays.codes import join_codes
-from thence.engine.arrays.types import Codes, Index, IntTable, Mask
 from thence.engine.policy.layout import BEGIN, LEVEL, SIZE, SKIPS, Places, Supply, Verdicts
 from thence.engine.policy.ranking import ranks
 from thence.engine.policy.variants import Level, Moments, Variant

@@ -7,8 +7,8 @@ costs as many steps as the tree is high.
 
 from __future__ import annotations
 
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.compiled import compiled
-from thence.engine.arrays.types import Index, Mask
 
 
 @compiled(inner=True)

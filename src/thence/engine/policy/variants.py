@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thence.engine.arrays.types import Index, Mask
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.join.join import sizes
 from thence.engine.join.lookup import narrowed
 from thence.engine.join.match import Match

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thence.engine.arrays.types import Index, Mask
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.join.chains import Chains, chains_of
 from thence.engine.join.match import Match
 from thence.engine.window.windows import WindowSearch, having_any, lies_inside

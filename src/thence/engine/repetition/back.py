@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thence.engine.arrays import ranges
-from thence.engine.arrays.types import Index, Mask
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.join.chains import Chains, chains_of, spread
 from thence.engine.repetition.links import Links
 from thence.model.errors import EvaluationError

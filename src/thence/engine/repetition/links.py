@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.arrays.types import FloatTable, Index, IntTable, Mask
+from thence.engine.arrays.array_types import FloatTable, Index, IntTable, Mask
 from thence.logic.expr import Call, Expr
 from thence.model.errors import EvaluationError
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.codes import identity_codes
 from thence.engine.arrays.ranges import TimeIndex, expand
 from thence.engine.arrays.rows import take, without_lineage
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match
 from thence.engine.join.neighbours import kind_codes
 from thence.engine.join.search import holds

@@ -16,8 +16,8 @@ import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
 from thence.engine.arrays import ranges
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import take, without_lineage
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match, concat_chained
 from thence.engine.join.search import holds
 from thence.engine.repetition.anychain import any_chain, without_looking

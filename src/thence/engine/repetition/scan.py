@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from thence.engine.arrays.types import Index, Mask
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.join.chains import Chains, chains_of, spread
 from thence.engine.repetition.back import going_back
 from thence.engine.repetition.links import Links, links_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thence.engine.arrays import ranges
-from thence.engine.arrays.types import Index, Mask
+from thence.engine.arrays.array_types import Index, Mask
 from thence.model.errors import EvaluationError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from thence.engine.output.collect import collected
 from thence.engine.output.merge import merged_results
 from thence.engine.output.project import projected
 from thence.engine.policy.groups import Used, chosen, chosen_groups
-from thence.engine.policy.search import few_enough, sought
+from thence.engine.policy.policy_search import few_enough, sought
 from thence.engine.policy.variants import Moments
 from thence.engine.repetition.repeat import with_repetitions
 from thence.engine.run.selections import Selections

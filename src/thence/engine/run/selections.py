@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.arrays.order import order_codes
+from thence.engine.arrays.array_types import Codes, Index
 from thence.engine.arrays.rows import distinct, is_points, select, take, unique_by
-from thence.engine.arrays.types import Codes, Index
+from thence.engine.arrays.value_order import order_codes
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds, truth
 from thence.engine.values.evaluate import evaluate

@@ -8,8 +8,8 @@ from time import perf_counter
 
 import numpy as np
 
-from thence.engine.arrays.memory import remembering
 from thence.engine.arrays.rows import concat, distinct, take, texts_fit
+from thence.engine.arrays.step_memo import remembering
 from thence.engine.limits.growth import DEFAULT, RECURSIVE, Growth, Limits, bounded, expect, owner
 from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.lineage import merged

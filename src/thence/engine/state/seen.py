@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import concat, distinct, is_points, row_ids, take
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.chains import spread
 from thence.model.events import Events
 

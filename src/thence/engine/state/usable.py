@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Mask
 from thence.engine.arrays.rows import take
-from thence.engine.arrays.types import Mask
 from thence.engine.join.match import as_timestamps
 from thence.engine.join.search import truth
 from thence.engine.values.evaluate import evaluate

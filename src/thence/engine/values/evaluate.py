@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.values.functions import KERNELS
-from thence.engine.values.functions.values import (
+from thence.engine.values.functions.conversions import (
     BOOLEAN,
     Uncomputable,
     Value,

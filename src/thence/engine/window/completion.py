@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from thence.engine.arrays.types import Mask
+from thence.engine.arrays.array_types import Mask
 from thence.engine.join.match import Match
 
 

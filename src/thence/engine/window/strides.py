@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.arrays.ranges import TimeIndex, expand
 from thence.engine.arrays.rows import LINEAGE, concat, take
-from thence.engine.arrays.types import Index
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds
 from thence.engine.limits.growth import RECURSIVE, Growth, expect

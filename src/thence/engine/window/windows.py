@@ -12,9 +12,9 @@ from typing import TypeGuard
 
 import numpy as np
 
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.codes import combine, join_codes, own_codes
 from thence.engine.arrays.rows import is_points
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.lookup import having
 from thence.engine.join.match import Match
 from thence.engine.join.search import Candidates, Key, holds, search, unsettled

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from thence.lang.python.places import Place, calling_place
 from thence.lang.python.values import is_name
 from thence.model.errors import BuildError
-from thence.model.names import no_attribute
 from thence.model.schema import EventSchema
+from thence.model.suggestions import no_attribute
 
 if TYPE_CHECKING:
     from thence.lang.python.patterns import Definition

@@ -12,7 +12,7 @@ from dataclasses import replace as with_changes
 from typing import Any, Literal, NoReturn, Self, TypeAlias
 
 from thence.lang.build import MOST_TIMES
-from thence.lang.python.columns import Term, columns_of
+from thence.lang.python.definition_columns import Term, columns_of
 from thence.lang.python.identity import Origin, Tag
 from thence.lang.python.places import Place, calling_place
 from thence.lang.python.relations import Relations, Timers

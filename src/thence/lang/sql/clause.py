@@ -41,8 +41,8 @@ from thence.logic.ops import (
     Within,
     children,
 )
-from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean
 
 _ROWS: Mapping[str, type[Seq | And | Or | AnyOne]] = {
     "seq": Seq, "and": And, "or": Or, "anyone": AnyOne

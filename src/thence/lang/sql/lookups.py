@@ -18,8 +18,8 @@ from thence.lang.sql.names import Alias, Names, Query, free, mapped, span_of
 from thence.logic.expr import Attr, Call, Expr, Var, conjuncts, has_aggregate, labels, leaves
 from thence.logic.ops import HeadTerm, NoFact, Pattern
 from thence.logic.repetition import reads_previous
-from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean
 
 AddRule = Callable[[str, Sequence[HeadTerm], Pattern], str]
 """Makes an auxiliary rule of a name, a head and a body, and gives the event that it derives."""

@@ -26,8 +26,8 @@ from thence.logic.check.problems import Problems
 from thence.logic.conjunct import INNER
 from thence.logic.expr import Aggregate, Expr
 from thence.logic.ops import HeadTerm, Pattern, Rule
-from thence.model.names import did_you_mean
 from thence.model.source import Source, Span
+from thence.model.suggestions import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from thence.logic.expr import (
     leaves,
 )
 from thence.logic.ops import Pattern
-from thence.model.names import did_you_mean
 from thence.model.source import NOWHERE, Source, Span
+from thence.model.suggestions import did_you_mean
 
 _TIMES = ("start", "end")
 Column = Attr | TimeOf | Var

@@ -23,8 +23,8 @@ from thence.lang.sql.names import Alias, Names, free, mapped, renamed, span_of
 from thence.lang.sql.select_list import Grouping, Selected
 from thence.logic.expr import Attr, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
 from thence.logic.ops import And, AnyOne, HeadTerm, Label, Pattern, Ticks, While
-from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean
 
 
 def window_of(select: q.Select, aliases: Mapping[str, Alias]) -> q.Window | None:

@@ -18,8 +18,8 @@ from thence.logic.expr import (
     read_by,
 )
 from thence.logic.ops import exprs_of
-from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean
 
 
 def check_names(view: RuleView, problems: Problems) -> None:

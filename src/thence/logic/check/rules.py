@@ -33,9 +33,9 @@ from thence.logic.ops import (
     walk,
 )
 from thence.logic.widening import common_type, united
-from thence.model.names import did_you_mean
 from thence.model.schema import RESERVED_ATTRIBUTES
 from thence.model.source import NOWHERE, Span
+from thence.model.suggestions import did_you_mean
 from thence.model.types import Type
 
 

@@ -11,8 +11,8 @@ from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, V
 from thence.logic.functions import AGGREGATES, TypeProblem, type_of
 from thence.logic.ops import Atom, Label, Or, Pattern, Rule, Where, Within
 from thence.logic.widening import united
-from thence.model.names import no_attribute
 from thence.model.schema import Attribute, EventSchema
+from thence.model.suggestions import no_attribute
 from thence.model.types import BOOL, NULL, TIMESTAMP, Type
 
 Columns = Mapping[str, Mapping[str, Type | None]]

@@ -18,6 +18,7 @@ from thence.logic.auxiliary import OWN, Auxiliary, canonical
 from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, view_of
+from thence.logic.common_attributes import Shared, Way, same_variable, shared_attributes
 from thence.logic.conjunct import INNER
 from thence.logic.derivations import Derivation, derivations
 from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Expr, TimeOf, Var, conjuncts, read_by
@@ -42,9 +43,8 @@ from thence.logic.ops import (
 )
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.scope import positive_parts
-from thence.logic.sharing import Shared, Way, same_variable, shared_attributes
-from thence.model.names import did_you_mean
 from thence.model.source import Span
+from thence.model.suggestions import did_you_mean
 
 
 def with_causes(program: LogicProgram, auxiliary: Auxiliary) -> LogicProgram:

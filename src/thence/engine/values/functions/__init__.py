@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from thence.engine.values.functions.casts import CASTS
 from thence.engine.values.functions.choices import CHOICES
+from thence.engine.values.functions.conversions import Kernel
 from thence.engine.values.functions.numbers import NUMBERS
 from thence.engine.values.functions.strings import STRINGS
-from thence.engine.values.functions.times import TIMES
-from thence.engine.values.functions.values import Kernel
+from thence.engine.values.functions.timestamp_parts import TIMES
 
 KERNELS: dict[str, Kernel] = {**NUMBERS, **STRINGS, **TIMES, **CHOICES, **CASTS}
 

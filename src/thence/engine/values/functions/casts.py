@@ -8,9 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.values.functions.decimals import as_decimal_of
-from thence.engine.values.functions.rounding import TOWARDS_ZERO, rounded
-from thence.engine.values.functions.values import (
+from thence.engine.values.functions.conversions import (
     BOOL_ID,
     BOOLEAN,
     DECIMAL_ID,
@@ -31,6 +29,8 @@ from thence.engine.values.functions.values import (
     to_float,
     type_from_arrow,
 )
+from thence.engine.values.functions.decimals import as_decimal_of
+from thence.engine.values.functions.rounding import TOWARDS_ZERO, rounded
 from thence.logic.widening import as_decimal
 from thence.model.time import format_duration, format_timestamp
 from thence.model.types import DECIMAL, Type

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.arrays.codes import identity_codes
-from thence.engine.values.functions.values import (
+from thence.engine.values.functions.conversions import (
     BOOLEAN,
     FLOAT_ID,
     INSTANT_ID,

@@ -14,9 +14,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.values.functions.conversions import (
+    Uncomputable,
+    Value,
+    to_decimal,
+    type_from_arrow,
+)
 from thence.engine.values.functions.division import long_division, small_remainder
 from thence.engine.values.functions.rounding import EXACT, HALF_AWAY, by_value, rescaled
-from thence.engine.values.functions.values import Uncomputable, Value, to_decimal, type_from_arrow
 from thence.logic.widening import decimal_type, exact_digits
 
 _KERNELS = {"+": "add_checked", "-": "subtract_checked", "*": "multiply_checked"}

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.engine.values.functions.conversions import Uncomputable
 from thence.engine.values.functions.rounding import HALF_AWAY, HALF_EVEN
-from thence.engine.values.functions.values import Uncomputable
 
 _ROOM = 2**63 - 1
 _MOST_DIGITS = 17

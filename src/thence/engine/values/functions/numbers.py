@@ -10,9 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.values.functions.decimals import decimal_arithmetic, quotient
-from thence.engine.values.functions.rounding import CEILING, FLOOR, HALF_AWAY, HALF_EVEN, rounded
-from thence.engine.values.functions.values import (
+from thence.engine.values.functions.conversions import (
     DECIMAL_ID,
     FLOAT64,
     FLOAT_ID,
@@ -38,6 +36,8 @@ from thence.engine.values.functions.values import (
     to_float,
     type_from_arrow,
 )
+from thence.engine.values.functions.decimals import decimal_arithmetic, quotient
+from thence.engine.values.functions.rounding import CEILING, FLOOR, HALF_AWAY, HALF_EVEN, rounded
 from thence.logic.widening import rounded_decimal
 
 _NULL = pa.nulls(1, NOTHING)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.compute as pc
 
-from thence.engine.values.functions.values import (
+from thence.engine.values.functions.conversions import (
     BOOLEAN,
     INT64,
     TEXT,

@@ -58,7 +58,7 @@ def progress(sources: Sources, visible: bool) -> Iterator[Stages | None]:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from thence.io.files import find_files
-    from thence.io.progress import watching
+    from thence.io.reading_progress import watching
 
     files = [file for path in paths_in(sources) for file in find_files(path)]
     bar = Progress(

@@ -24,7 +24,7 @@ from thence.model.time import format_duration
 from thence.plan.prepared import Prepared
 from thence.plan.pushdown import conditions_on
 from thence.spark.chain import Chain, Hop
-from thence.spark.conditions import condition_form, let_through
+from thence.spark.row_conditions import condition_form, let_through
 
 VERSION = 1
 

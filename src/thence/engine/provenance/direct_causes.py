@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import ROW, concat, distinct, row_ids, take, without_lineage
-from thence.engine.arrays.types import Index, Mask
 from thence.engine.join.match import Match
 from thence.engine.join.pinned import HEAD, head_atom, pinned
 from thence.engine.output.collect import collected, holdings

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.values.functions.values import (
+from thence.engine.values.functions.conversions import (
     INSTANT,
     INT64,
     Kernel,

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from thence.engine.arrays.types import Codes, Index
+from thence.engine.arrays.array_types import Codes, Index
 
 
 def order_codes(column: Any) -> Codes:
