@@ -19,8 +19,10 @@ EVENTS = "event a(k int, v int); event b(k int, v int); event c(k int, v int);\n
 
 
 def hidden(rules: str) -> tuple[str, ...]:
-    """The auxiliary events of a program."""
-    plan = thence.compile(EVENTS + rules).plan
+    """The auxiliary events of a program as its patterns need them: what is only alike is shared
+    after that."""
+    shared = ("share_constants", "share_windows")
+    plan = thence.compile(EVENTS + rules, without=shared).plan
     return tuple(event for event in plan.derived if plan.schemas[event].hidden)
 
 

@@ -9,6 +9,7 @@ import pytest
 import thence
 from benchmarks import growth, measure, reference, run
 from benchmarks.generate import RARE, TYPES, w1
+from benchmarks.hard import many_rules
 from benchmarks.hard import run as hard
 from benchmarks.hard.rows import Row
 from benchmarks.queries import BY_NAME, QUERIES, RATIOS, Query
@@ -98,6 +99,8 @@ def test_hard_programs_compile_and_have_events_that_fit_them() -> None:
     names = [each.name for each in hard.ROWS]
     assert len(set(names)) == len(names) > 0
     for each in hard.ROWS:
+        if each in many_rules.ROWS:
+            continue  # its programs are what it makes instead of events
         program = thence.compile(each.program)
         events = {name: table[:1] for name, table in each.events().items()}
         assert set(events) <= {schema.name for schema in program.events}
