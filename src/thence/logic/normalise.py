@@ -118,7 +118,7 @@ class Normaliser:
             links=links,
             predicates=left,
             windows=tuple(_closed_window(body, use, bounds) for use in uses),
-            completions=_latest_completions(body.completions, bounds),
+            completions=tuple(dict.fromkeys(body.completions)),
             start=start,
             end=end,
             span=rule.span,
@@ -237,13 +237,3 @@ def _identical(
 
 def _type(body: Body, column: Column, schemas: Mapping[str, EventSchema]) -> Type | None:
     return schemas[body.atoms[column.atom].event].type_of(column.name)
-
-
-def _latest_completions(completions: Sequence[int], bounds: Bounds) -> tuple[int, ...]:
-    """Gates that are not implied by later ones."""
-    kept: list[int] = []
-    for completion in dict.fromkeys(completions):
-        if any(bounds[completion, other] <= 0 for other in kept):
-            continue
-        kept = [other for other in kept if bounds[other, completion] > 0] + [completion]
-    return tuple(kept)

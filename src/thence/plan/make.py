@@ -11,6 +11,7 @@ from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
 from thence.plan.rewrites.index_selections import index_selections
+from thence.plan.rewrites.merge_timers import merge_timers
 from thence.plan.rewrites.share_constants import share_constants
 from thence.plan.rewrites.share_equal_rules import share_equal_rules
 from thence.plan.rewrites.share_windows import share_windows
@@ -23,6 +24,7 @@ Rewrite = Callable[[Plan], Plan]
 """Another plan that gives the same events. What it does is the first line of its docstring."""
 
 REWRITES: tuple[Rewrite, ...] = (
+    merge_timers,
     share_equal_rules,
     share_constants,
     share_windows,
@@ -30,6 +32,9 @@ REWRITES: tuple[Rewrite, ...] = (
     suppress,
 )
 """What is done to every plan, in this order. Each can be switched off by its name."""
+
+KEEP_PROVENANCE: frozenset[Rewrite] = frozenset({merge_timers})
+"""The rewrites after which results are made of what they were made of before."""
 
 CHOICES: dict[str, str] = {
     "join_order": "Bind the atoms of a join from the rarest inwards, not in the order of the text.",
@@ -57,8 +62,8 @@ def make(
     """The plan of a checked program.
 
     ``outputs`` are the derived events that are asked for: all that have a name, if nothing is said.
-    With ``provenance`` the plan is not rewritten, so that what a result is made of is what the
-    rules say. ``off`` are names of optimisations to leave out. ``statistics`` are
+    With ``provenance`` only such rewrites are done after which a result is made of what the rules
+    say. ``off`` are names of optimisations to leave out. ``statistics`` are
     what is known of the events. Raises a CheckError where a rule means something that cannot be
     computed.
     """
@@ -71,8 +76,8 @@ def make(
         checked = check_program(lowered)
     plan = staged(checked, auxiliary)
     plan = _serving(replace(plan, off=off, statistics=statistics), outputs)
-    for rewrite in () if provenance else REWRITES:
-        if rewrite.__name__ not in off:
+    for rewrite in REWRITES:
+        if rewrite.__name__ not in off and (rewrite in KEEP_PROVENANCE or not provenance):
             plan = rewrite(plan)
     # A rewrite may leave auxiliary events that nothing reads any more.
     plan = replace(plan, stages=needed_stages(plan, plan.outputs)) if not provenance else plan
