@@ -74,7 +74,7 @@ def large() -> list[Case]:
     """
     summed = """
         event s(v float, n int, t string);
-        w(avg(y.v) as v, max(y.n) as n, count(distinct y.t) as t) <-
+        w(avg(y.v) as v, stddev(y.v) as d, max(y.n) as n, count(distinct y.t) as t) <-
             o: s(_, _, _), over 15 s of o: collect y: s(_, _, _);
     """
     return [

@@ -140,7 +140,7 @@ def test_so_is_memory_that_is_not_there_for_reading(monkeypatch: pytest.MonkeyPa
     def no_memory(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("thence.program.read_events", no_memory)
+    monkeypatch.setattr("thence.io.ingest.read_events", no_memory)
     assert "not enough memory" in str(refused("r(k) <- a(k);", both(2)))
 
 
