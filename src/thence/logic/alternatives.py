@@ -42,7 +42,10 @@ def alternatives(pattern: Pattern) -> list[Pattern]:
             return _limited([replace(pattern, parts=(p,)) for p in chosen], pattern)
         case Using():  # chosen from all alternatives together
             return [pattern]
-    lists = [alternatives(part) for part in parts_of(pattern)]
+    parts = parts_of(pattern)
+    lists = [alternatives(part) for part in parts]
+    if all(len(found) == 1 and found[0] is part for found, part in zip(lists, parts, strict=True)):
+        return [pattern]
     if isinstance(pattern, Until) and len(lists[1]) > 1:
         # Whichever it is that closes, none of the others may have come before.
         pattern = replace(pattern, another=pattern.closing)

@@ -270,6 +270,8 @@ def close_with_extremes(bounds: Bounds, nodes: Sequence[Node]) -> Bounds:
     """Add what follows from an extreme being one of its parts: the latest of some times is at
     most as far from anything as the farthest of them."""
     extremes = [(i, node) for i, node in enumerate(nodes) if isinstance(node, Extreme)]
+    if not extremes:
+        return bounds
     # Each round is sound, and the last ones gain little: where a pattern is on the verge of being
     # impossible, rounds could go on microsecond by microsecond.
     for _ in range(len(extremes) + 2):

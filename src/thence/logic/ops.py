@@ -380,23 +380,42 @@ def inside(pattern: Pattern) -> Iterator[tuple[FieldRole, Pattern]]:
 
 def children(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly inside a pattern, in order."""
-    return _in_fields(pattern, ("copy", "value"), without=True)
+    names = _CHILDREN.get(type(pattern))
+    if names is None:
+        said = roles(type(pattern))
+        names = tuple(name for name, each in said if each not in ("copy", "value"))
+        _CHILDREN[type(pattern)] = names
+    return _held(pattern, names)
 
 
 def parts_of(pattern: Pattern) -> tuple[Pattern, ...]:
     """The patterns directly inside a pattern that take part in its match."""
-    return _in_fields(pattern, ("part",), without=False)
+    names = _PARTS.get(type(pattern))
+    if names is None:
+        names = tuple(name for name, each in roles(type(pattern)) if each == "part")
+        _PARTS[type(pattern)] = names
+    return _held(pattern, names)
 
 
-def _in_fields(pattern: Pattern, said: tuple[str, ...], without: bool) -> tuple[Pattern, ...]:
+# Rules are walked over and over while a program is compiled, so what their classes have is noted.
+_CHILDREN: dict[type, tuple[str, ...]] = {}
+_PARTS: dict[type, tuple[str, ...]] = {}
+
+
+def _held(pattern: Pattern, names: tuple[str, ...]) -> tuple[Pattern, ...]:
+    """The patterns in some fields of a pattern; each holds one, or several."""
+    if not names:
+        return ()
+    if len(names) == 1:
+        only = getattr(pattern, names[0])
+        return only if isinstance(only, tuple) else (only,)
     found: list[Pattern] = []
-    for name, role_ in roles(type(pattern)):
-        if (role_ in said) is not without:
-            held = getattr(pattern, name)
-            if isinstance(held, tuple):
-                found += held
-            else:
-                found.append(held)
+    for name in names:
+        held = getattr(pattern, name)
+        if isinstance(held, tuple):
+            found += held
+        else:
+            found.append(held)
     return tuple(found)
 
 
@@ -422,7 +441,9 @@ def walk(pattern: Pattern) -> Iterator[Pattern]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(children(node)))
+        held = children(node)
+        if held:
+            stack.extend(held[::-1])
 
 
 def exprs_of(node: Rule | Pattern) -> Iterator[Expr]:

@@ -23,9 +23,10 @@ def suppress(plan: Plan) -> Plan:
     stages = list(plan.stages)
     places = {event: number for number, stage in enumerate(stages) for event in stage.events}
     reads: dict[str, _Readings] = {}
+    outputs = frozenset(plan.outputs)
     for number, stage in reversed(tuple(enumerate(stages))):
         own = [[*same.values()][::-1] for event in stage.events if (same := reads.get(event))]
-        if own and not stage.recursive and set(stage.events).isdisjoint(plan.outputs):
+        if own and not stage.recursive and outputs.isdisjoint(stage.events):
             search = _Search(plan, places, number)
             rules = [search.suppressed(rule, own[0]) for rule in stage.rules]
             if all(rules):
@@ -114,11 +115,13 @@ class _Search:
         for asker in reader.events:
             if asker == read.atom or self.places.get(reader.atoms[asker].event, -1) >= self.place:
                 continue
-            lengths = self.plan.needs.lengths
             way = asked_for(results, read.rule, read.atom, asker, self.plan.schemas)
+            if way is None or not _comes_before(way, dict.fromkeys(_events(way), 0)):
+                continue  # not even if all were instants, whatever the program says of that
+            lengths = self.plan.needs.lengths
             # Groups are finalised once, so all that asks for one must have been seen by then.
             known = self.plan.certain_needs.lengths if results.waits else lengths
-            if way is None or not _comes_before(way, known):
+            if not _comes_before(way, known):
                 continue
             if retentions(way, lengths)[-1].micros <= retentions(reader, lengths)[asker].micros:
                 yield way
@@ -138,6 +141,10 @@ def _comes_before(way: Conjunct, lengths: Mapping[str, int]) -> bool:
     asker = way.atoms[-1]
     made_of = (way.atoms[atom] for atom in way.events[:-1])
     return all(bounds[asker.end, use.start] <= -1 for use in made_of)
+
+
+def _events(conjunct: Conjunct) -> Iterator[str]:
+    return (use.event for use in conjunct.atoms)
 
 
 def _said(way: Conjunct) -> tuple[object, ...]:
