@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import WindowUse, name_of_node, partition_key, retentions
+from thence.logic.conjunct import WindowUse, name_of_node, partition_key
 from thence.logic.policy import UNRESTRICTED, policy_text
 from thence.model.schema import EventSchema
 from thence.plan.cost import Estimate
@@ -17,7 +17,7 @@ from thence.plan.prepared import Prepared
 from thence.plan.selection import LENGTH, Selection
 from thence.plan.statistics import EventStatistics
 from thence.plan.text import atom_name, bound, column_name, expression
-from thence.plan.tree import Plan, Stage
+from thence.plan.tree import Input, Plan, Stage
 
 VERSION = 1
 """Changes whenever a key is taken away or means something else; new keys may come without."""
@@ -56,6 +56,7 @@ def _event(plan: Plan, schema: EventSchema) -> dict[str, Any]:
         "columns": sorted(plan.columns.get(schema.name, ())),
         "kept": None if retention is None or schema.table else _kept(retention.micros),
         "readers": list(plan.readers.get(schema.name, ())),
+        "suppressed": schema.name in plan.suppressed,
     }
 
 
@@ -78,13 +79,14 @@ def _stage(plan: Plan, stage: Stage, measured: Mapping[Prepared, Any]) -> dict[s
 
 def _join(plan: Plan, number: int, rule: Prepared, measured: Any) -> dict[str, Any]:
     conjunct = rule.conjunct
-    kept = [_kept(each.micros) for each in retentions(conjunct, plan.needs.lengths)]
+    inputs = plan.inputs_of(rule)
+    kept = [_kept(each.micros) for each in inputs]
     estimate = None if plan.estimates is None else plan.estimates.joins[rule]
     policy = conjunct.policy
     return {
         "event": conjunct.event,
         "rule": number,
-        "atoms": [_atom(rule, atom, kept[atom]) for atom in conjunct.positive],
+        "atoms": [_atom(rule, atom, inputs[atom]) for atom in conjunct.positive],
         "equal": [[column_name(conjunct, c) for c in link] for link in conjunct.links],
         "time": [bound(conjunct, constraint) for constraint in rule.constraints],
         "where": [expression(conjunct, predicate) for predicate in conjunct.predicates],
@@ -112,9 +114,10 @@ def _selection(selection: Selection) -> dict[str, Any]:
     return {"by": by, "by_length": length, "distinct": selection.distinct}
 
 
-def _atom(rule: Prepared, atom: int, kept: int | str) -> dict[str, Any]:
-    use = rule.uses[atom]
-    read = "table" if use.fact else "streamed" if kept == 0 else "kept"
+def _atom(rule: Prepared, atom: int, given: Input) -> dict[str, Any]:
+    use, kept = rule.uses[atom], _kept(given.micros)
+    read = "table" if use.fact else "streamed" if given.streamed else "kept"
+    read = "asks" if given.asks else read
     return {
         "name": atom_name(rule.conjunct, atom),
         "event": use.event,
