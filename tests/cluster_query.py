@@ -27,7 +27,9 @@ from notation import Written
 SECOND = 1_000_000
 UNTIL = 20 * SECOND
 WHOLE_FILES = ("policies", "policies_inside")
-EACH_LOOP = 3
+EACH_LOOP = 1
+CHOSEN = "THENCE_CLUSTER_CASES"
+"""The variable that names the cases for a driver, which need not choose them once more."""
 
 
 @cache
@@ -37,6 +39,9 @@ def kinds() -> list[Case]:
 
     One horizon must do for all, so that those that are in another time are left out.
     """
+    if CHOSEN in os.environ:
+        names = set(json.loads(os.environ[CHOSEN]))
+        return [case for case in load_cases() if case.name in names]
     chosen: list[Case] = []
     files: set[str] = set()
     loops: Counter[tuple[str, str]] = Counter()

@@ -146,13 +146,14 @@ def test_blocks_and_state_that_spark_has_no_room_for(monkeypatch: pytest.MonkeyP
     pytest.importorskip("pyspark")
     from test_spark_restart import TEXTS, shard_state
 
-    from thence.spark import blocks, memory
+    from thence.spark import blocks
+    from thence.spark import shard_state as stored_state
 
     chain, hop, stored = shard_state(TEXTS)
-    state = memory.read_state(chain, hop, (stored,))
-    monkeypatch.setattr(memory, "MOST", 100)
+    state = stored_state.read_state(chain, hop, (stored,))
+    monkeypatch.setattr(stored_state, "MOST", 100)
     with pytest.raises(package.StateError, match="a shard remembers 2 rows, which is more than"):
-        memory.write_state(chain, hop, state)
+        stored_state.write_state(chain, hop, state)
     monkeypatch.setattr(blocks, "MOST", 100)
     block = blocks.Block(0, 0, "a", 2, blocks.encode(state.events["a"]))
     with pytest.raises(package.EvaluationError, match="more than 2 GiB of events at once"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hosts import batch, in_a_session, oracle, rows_of, tables
-from hypothesis import given, note, reject
+from hypothesis import given, note, reject, settings
 from hypothesis import strategies as st
 from pattern_writer import BASE, DECIMAL, UNITS
 from strategies import LATEST, Example, events_, examples
@@ -137,6 +137,7 @@ def test_rules_that_are_alike_with_less_sharing(example: Example, off: str) -> N
         assert rows_of(program.run(given_, until=example.until)) == expected
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(examples(), seeds)
 def test_copies_of_generated_rules(example: Example, seed: int) -> None:
     text = with_copies(example.program, random.Random(seed))

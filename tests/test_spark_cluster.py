@@ -24,7 +24,7 @@ import thence
 from thence.logic.policy import CONTEXTS
 
 pyspark = pytest.importorskip("pyspark")
-from cluster_query import kinds, large  # noqa: E402
+from cluster_query import CHOSEN, kinds, large  # noqa: E402
 
 TESTS = Path(__file__).parent
 # No marker `spark`: that runs in processes of their own.
@@ -59,6 +59,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "PYSPARK_PYTHON": str(python),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_HOME": str(spark_home(folder / "spark")),
+        CHOSEN: json.dumps([case.name for case in kinds()]),
     }
     source = str(Path(thence.__file__).parents[1])
     program = f"import sys; sys.path[:0] = {[source, str(TESTS)]!r}; import pathlib, cluster_query"
