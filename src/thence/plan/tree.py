@@ -66,7 +66,7 @@ class Stage:
         return f"{escaped(event)}/{number}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """Stages that run together, and all that a step over them needs to know.
 
@@ -84,11 +84,11 @@ class Part:
     off: frozenset[str] = frozenset()
     """The optimisations that are switched off."""
 
-    @property
+    @cached_property
     def derived(self) -> tuple[str, ...]:
         return tuple(event for stage in self.stages for event in stage.events)
 
-    @property
+    @cached_property
     def repeatable(self) -> tuple[str, ...]:
         """The derived events that may be derived once more later on: all but those that are taken,
         each from a row of its own, from an event that this part derives."""
@@ -104,7 +104,7 @@ class Part:
         }
         return tuple(event for event in self.derived if event not in once)
 
-    @property
+    @cached_property
     def users(self) -> dict[str, list[str]]:
         """For each event, the events that rules derive from it."""
         found: dict[str, list[str]] = {}
@@ -113,7 +113,7 @@ class Part:
                 found.setdefault(use.event, []).append(rule.conjunct.event)
         return found
 
-    @property
+    @cached_property
     def consuming(self) -> dict[str, str]:
         """The rules that use events up, by the name that they have in state, and what each
         derives."""
@@ -129,7 +129,7 @@ class Part:
         """Every alternative of every rule."""
         return (alt for stage in self.stages for rule in stage.rules for alt in rule)
 
-    @property
+    @cached_property
     def columns(self) -> Mapping[str, frozenset[str]]:
         """The columns of each event that some rule reads; events that are collected, or that a
         policy chooses from, need all of theirs."""

@@ -139,7 +139,7 @@ class TimeIndex:
         order = _near_order(lows, codes) if len(self._sorted) > CACHED < len(lows) else None
         if order is None:
             first = np.searchsorted(self._sorted, lows, "left")
-            last = np.searchsorted(self._sorted, highs, "right")
+            last = self._ends(first, highs)
         else:
             first, last = np.empty_like(lows), np.empty_like(lows)
             first[order] = np.searchsorted(self._sorted, lows[order], "left")
@@ -149,6 +149,16 @@ class TimeIndex:
         if unknown.any():
             last = np.where(unknown, first, last)
         return first, last
+
+    def _ends(self, first: Index, highs: Codes) -> Index:
+        """Up to before which position the rows lie that are not above a bound, given the first of
+        each range. Of many ranges most hold nothing: that is seen at the first row already."""
+        if len(first) <= CACHED or not len(self._sorted):
+            return np.searchsorted(self._sorted, highs, "right")
+        inside = np.flatnonzero(self._sorted[np.minimum(first, len(self._sorted) - 1)] <= highs)
+        last = first.copy()
+        last[inside] = np.searchsorted(self._sorted, highs[inside], "right")
+        return last
 
     def _offset(self, bound: Times | int | None, side: str, open_end: int) -> Times | int:
         """A bound as an offset within a group's part of the key space."""
