@@ -137,7 +137,7 @@ class Session:
             return self._step({}, instant(time, "advance"))
 
     def finish(self) -> Results:
-        """Say that no more events come: judge everything up to the latest event."""
+        """Say that no more events come: finalise everything up to the latest event."""
         with self._program._limited():
             return self._step({}, self._state.latest)
 
