@@ -288,9 +288,9 @@ class Program:
         whole session. ``state`` continues a session that was saved, with its delay unless another
         one is given; tables are no part of it, and are given again. A program whose state has no
         bound is refused unless ``allow_unbounded`` is set. ``emit`` limits what is given back to
-        some names: what the others rest on need be neither derived nor remembered.
-        ``memory_limit`` and ``max_matches`` hold for each ``push`` and ``advance`` as they do for :meth:`run`; one that fails by them
-        changes nothing in the session.
+        some names: what only the others rest on is neither derived nor remembered.
+        ``memory_limit`` and ``max_matches`` hold for each ``push`` and ``advance`` as they do for
+        :meth:`run`; one that fails by them changes nothing in the session.
         """
         from thence.engine.limits.growth import limits
         from thence.session import Session
