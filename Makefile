@@ -3,7 +3,8 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-long grammar lint format bench bench-quick bench-hard bench-sharing \
-  bench-suppress bench-spark bench-spark-quick bench-figures bench-figures-quick profile setup clean
+  bench-state bench-state-spark bench-suppress bench-provenance bench-spark bench-spark-quick bench-figures \
+  bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
 VENV := .venv
@@ -55,8 +56,17 @@ bench-hard: $(READY) ## programs that once were slow or ended in no memory, with
 bench-sharing: $(READY) ## many rules that share work against one of them, with their bars
 	$(BIN)/python -m benchmarks.sharing.run
 
+bench-state: $(READY) ## what a push costs, by how much a session retains, with its bars
+	$(BIN)/python -m benchmarks.state.run
+
 bench-suppress: $(READY) ## a sub-expression that is seldom asked for, against the same everywhere
 	$(BIN)/python -m benchmarks.suppress.run
+
+bench-provenance: $(READY) ## what lineage costs, with its bar
+	$(BIN)/python -m benchmarks.state.provenance
+
+bench-state-spark: $(READY) ## a stream on Spark that remembers 10, 100 and 500 MB a shard, with its bar
+	$(BIN)/python -m benchmarks.state.spark
 
 bench-spark: $(READY) ## Thence on Spark against Spark SQL, with its bars
 	$(BIN)/python -m benchmarks.spark.run

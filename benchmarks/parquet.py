@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,22 @@ FIRST_WRITTEN = 1_000_000_000  # a stream reads files by age: each is a second y
 
 def written(folder: Path, events: Callable[[int], Any], n: int, per_file: int) -> Path:
     """The folder, with ``n`` events in files of ``per_file``, unless it is there already."""
+    return written_tables(folder, lambda: cut(events(n), per_file))
+
+
+def cut(table: Any, rows: int) -> Iterator[Any]:
+    """A table in pieces of so many rows."""
+    return (table.slice(start, rows) for start in range(0, table.num_rows, rows))
+
+
+def written_tables(folder: Path, tables: Callable[[], Iterable[Any]]) -> Path:
+    """The folder, with a file for each of some tables, unless it is there already."""
     if folder.exists():
         return folder
     unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
     unfinished.mkdir(parents=True)
-    table = events(n)
-    for place, start in enumerate(range(0, n, per_file)):
-        _write(table.slice(start, per_file), unfinished / f"part-{place:04}.parquet", place)
+    for place, table in enumerate(tables()):
+        _write(table, unfinished / f"part-{place:04}.parquet", place)
     try:
         unfinished.rename(folder)
     except OSError:  # another process was faster, with the same events

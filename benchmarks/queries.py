@@ -114,7 +114,7 @@ QUERIES = (
         "(a(id=id) seq y: b(id=id)+ seq c(id=id)) within 2 s using greedy;",
         bar=2.0,
     ),
-    Query("q2_session", "q2 in 100 pushes of a session", f"q2{_Q2};", bar=4.0, batches=100),
+    Query("q2_session", "q2 in 100 pushes of a session", f"q2{_Q2};", bar=2.0, batches=100),
 )
 
 RATIOS = (

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -20,44 +20,62 @@ from typing import Any
 import recovery_query
 from case_files import Case, load_cases
 from combined import CLOCK, Combined, spark_batch, spark_stream
-from compiled_loops import watched
+from compiled_loops import loops, watched
 from hosts import arrivals, batch, oracle
 from notation import Written
 
+from thence.logic.policy import CONTEXTS
+
 SECOND = 1_000_000
 UNTIL = 20 * SECOND
-WHOLE_FILES = ("policies", "policies_inside")
-EACH_LOOP = 1
+POLICIES = (*CONTEXTS, "first", "last", "exclusive", "greedy", "strict")
 CHOSEN = "THENCE_CLUSTER_CASES"
 """The variable that names the cases for a driver, which need not choose them once more."""
 
 
 @cache
 def kinds() -> list[Case]:
-    """A case of every file, which is about an operator each, all about policies, and some for each
-    compiled loop.
+    """A case of every file, which is about an operator each, one for each policy by itself and for
+    each set of them, and one for each compiled loop that large programs do not use.
 
     One horizon must do for all, so that those that are in another time are left out.
     """
     if CHOSEN in os.environ:
         names = set(json.loads(os.environ[CHOSEN]))
-        return [case for case in load_cases() if case.name in names]
+        return [case for case in load_cases() if case.name in names and case.plain]
     chosen: list[Case] = []
-    files: set[str] = set()
-    loops: Counter[tuple[str, str]] = Counter()
-    for case in load_cases():
+    known: set[str | frozenset[str]] = set()
+    missing = set(loops()) - _used(large())
+    for case in (case for case in load_cases() if case.plain):
         times = [case.until or 0, *(event.end for event in case.events)]
         if min(times) < 0 or max(times) > 100 * SECOND:
             continue
-        with watched() as used:
-            batch(case.program, case.events, case.until)
         file, _, _ = case.name.partition(":")
-        new = file not in files or file in WHOLE_FILES
-        if new or any(loops[loop] < EACH_LOOP for loop in used):
+        found = missing & _used([case]) if missing else set()
+        about = {file, *policies(case.program)}
+        if found or about - known:
             chosen.append(case)
-            files.add(file)
-            loops.update(used)
+            known |= about
+            missing -= found
     return chosen
+
+
+def policies(program: str) -> Iterator[frozenset[str]]:
+    """The policies of a program's rules, those of one rule together.
+
+    >>> [sorted(each) for each in policies("a <- b using recent, greedy; c <- d using first;")]
+    [['greedy', 'recent'], ['first']]
+    """
+    for asked in re.findall(r"\busing\b([^;)]*)", program, re.IGNORECASE):
+        yield frozenset(re.findall("|".join(POLICIES), asked.lower()))
+
+
+def _used(cases: Iterable[Case]) -> set[tuple[str, str]]:
+    """The compiled loops that some cases use."""
+    with watched() as used:
+        for case in cases:
+            batch(case.program, case.events, case.until)
+    return used
 
 
 def large() -> list[Case]:
@@ -120,11 +138,12 @@ def cases_that_differ(spark: Any, folder: Path) -> dict[str, list[str]]:
             if results != (batch if case in large() else oracle)(case.program, case.events, horizon)
         ]
 
-    together_found = spark_batch(spark, together, UNTIL, shards=2)
+    # In one process each: another would compile all loops once more, and be told nothing new.
+    together_found = spark_batch(spark, together, UNTIL, shards=1)
     events = arrivals(together.all_events, 0, random.Random(1))
     half = len(events) // 2
     parts = [events[:half], [*events[half:], Written(CLOCK, (), UNTIL, UNTIL)]]
-    options = {"tables": together.tables, "allow_unbounded": True, "shards": 2}
+    options = {"tables": together.tables, "allow_unbounded": True, "shards": 1}
     stream = spark_stream(spark, folder / "cases", together.program, parts, 0, **options)
     return {
         "batch": differ(together_found, UNTIL),

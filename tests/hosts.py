@@ -13,20 +13,29 @@ from typing import Any
 
 import pyarrow as pa
 from notation import Written
-from oracle import Row, meaning
+from oracle import Row, Until, meaning
 from oracle_values import EPOCH, canonical
+from run_sizes import chunk_sizes, drawn_run_sizes
 
 import thence
+from thence import batches
 from thence.lang.parser import parse_program
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 
 Results = dict[str, set[Row]]
-Host = Callable[[str, Sequence[Written], int | None], Results]
+Coverage = Mapping[str, Sequence[tuple[int, int | None]]]
+Host = Callable[..., Results]
 MICROSECOND = timedelta(microseconds=1)
+INFINITY = float("inf")
 
 
-def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
+def oracle(
+    text: str,
+    events: Sequence[Written],
+    until: Until,
+    coverage: Coverage | None = None,
+) -> Results:
     """The specification itself."""
     program = parse_program(Source(text))
     schemas = {schema.name: schema for schema in program.declared}
@@ -34,44 +43,88 @@ def oracle(text: str, events: Sequence[Written], until: int | None) -> Results:
     for event in events:
         attributes = dict(zip(schemas[event.type].names, event.values, strict=True))
         given[event.type].append((attributes, event.start, event.end))
-    found = meaning(program, given, until)
+    found = meaning(program, given, until, gaps_of(coverage))
     hidden = {rule.event for rule in program.rules if rule.hidden}
     return {name: rows for name, rows in found.items() if name not in hidden}
+
+
+def gaps_of(coverage: Coverage | None) -> dict[str, list[tuple[float, float]]]:
+    """The times over which inputs are not known."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for name, stretches in (coverage or {}).items():
+        ends = [-INFINITY, *(INFINITY if last is None else last for _, last in stretches)]
+        starts = [*(first for first, _ in stretches), INFINITY]
+        found[name] = [(a + 1, b - 1) for a, b in zip(ends, starts, strict=True) if a < INFINITY]
+    return found
 
 
 def batch(
     text: str,
     events: Sequence[Written],
-    until: int | None,
+    until: Until,
     without: Sequence[str] = (),
     emit: Sequence[str] | None = None,
+    coverage: Coverage | None = None,
 ) -> Results:
     """The embedded engine, everything in one go."""
     program = thence.compile(text, without=without)
     given, rows = tables(text, events), facts(text, events)
-    return rows_of(program.run(given, until=until, tables=rows, emit=emit))
+    return rows_of(program.run(given, until=until, tables=rows, emit=emit, coverage=coverage))
 
 
-def micro_batches(text: str, events: Sequence[Written], until: int | None) -> Results:
+def given_out(
+    text: str,
+    events: Sequence[Written],
+    until: Until,
+    coverage: Coverage | None = None,
+    rows: int = 2,
+    emit: Sequence[str] | None = None,
+) -> Results:
+    """The embedded engine, results given out in batches of a few rows that are made as few at a
+    time."""
+    program = thence.compile(text)
+    given, known = tables(text, events), facts(text, events)
+    with chunk_sizes(batches, 1):
+        found = program.run_batches(
+            given, until=until, tables=known, emit=emit, coverage=coverage, batch_rows=rows
+        )
+        parts: dict[str, list[Any]] = {name: [] for name in found.schemas}
+        for name, some in found:
+            assert 0 < some.num_rows <= rows
+            parts[name].append(some)
+    whole = {n: pa.Table.from_batches(some, found.schemas[n]) for n, some in parts.items()}
+    return rows_of(whole)
+
+
+def micro_batches(
+    text: str, events: Sequence[Written], until: Until, coverage: Coverage | None = None
+) -> Results:
     """A session that is given a few events at a time, shuffled within what it allows."""
-    return in_a_session(text, events, until, random.Random(len(text)), save=False)
+    chance = random.Random(len(text))
+    return in_a_session(text, events, until, chance, save=False, coverage=coverage)
 
 
-def saved_and_restored(text: str, events: Sequence[Written], until: int | None) -> Results:
+def saved_and_restored(
+    text: str, events: Sequence[Written], until: Until, coverage: Coverage | None = None
+) -> Results:
     """A session that is saved to bytes and restored after every push."""
-    return in_a_session(text, events, until, random.Random(len(text)), save=True)
+    chance = random.Random(len(text))
+    return in_a_session(text, events, until, chance, save=True, coverage=coverage)
 
 
 def in_a_session(
     text: str,
     events: Sequence[Written],
-    until: int | None,
+    until: Until,
     random: random.Random,
     save: bool,
     without: Sequence[str] = (),
     emit: Sequence[str] | None = None,
+    coverage: Coverage | None = None,
 ) -> Results:
-    """Push events cut anywhere and out of order by at most ``max_delay``; nothing comes twice.
+    """Push events cut anywhere, or one by one, and out of order by at most ``max_delay``; nothing
+    comes twice.
+    What is remembered makes runs of a few rows, merged as chance has it.
 
     A stated end of time is only reached by ``advance``, so ``max_delay`` must then be so long
     that the events alone do not lead past it.
@@ -81,21 +134,36 @@ def in_a_session(
     events = [event for event in events if not event.is_row]
     delay = random.choice([0, 1, 2_000_000, 10_000_000])
     if until is not None and events:
-        delay = max(delay, max(event.end for event in events) - until)
+        ends = until if isinstance(until, Mapping) else {event.type: until for event in events}
+        delay = max([delay, *(event.end - ends[event.type] for event in events)])
 
     def session_of(state: bytes | None) -> thence.Session:
         return program.session(
-            delay * MICROSECOND, tables=rows, state=state, allow_unbounded=True, emit=emit
+            delay * MICROSECOND,
+            tables=rows,
+            state=state,
+            allow_unbounded=True,
+            emit=emit,
+            coverage=coverage if state is None else None,
         )
 
     session = session_of(None)
     found: Results = {}
-    for part in cuts(arrivals(events, delay, random), random):
-        collect(found, rows_of(session.push(tables(text, part))))
-        if save:
-            session = session_of(session.save())
-    last = session.finish() if until is None else session.advance(until)
-    collect(found, rows_of(last))
+    with drawn_run_sizes(random):
+        for part in cuts(arrivals(events, delay, random), random):
+            if random.random() < 0.25:
+                for event, record in records(text, part):
+                    collect(found, rows_of(session.push_one(event, record)))
+            else:
+                collect(found, rows_of(session.push(tables(text, part))))
+            if save:
+                session = session_of(session.save())
+        if isinstance(until, Mapping):
+            for name, time in until.items():
+                collect(found, rows_of(session.advance(time, name)))
+        else:
+            last = session.finish() if until is None else session.advance(until)
+            collect(found, rows_of(last))
     assert session.late_count == 0, f"{session.late_count} events were late"
     return found
 
@@ -103,6 +171,7 @@ def in_a_session(
 HOSTS: dict[str, Host] = {
     "oracle": oracle,
     "batch": batch,
+    "given_out": given_out,
     "micro_batches": micro_batches,
     "saved_and_restored": saved_and_restored,
 }
@@ -138,6 +207,28 @@ def tables(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
         schema.name: table(schema, [event for event in given if event.type == schema.name])
         for schema in schemas
     }
+
+
+def one_table(text: str, events: Iterable[Written]) -> list[dict[str, Any]]:
+    """The events as one table with a column ``type``, in which all inputs come together."""
+    return [{"type": event, **record} for event, record in records(text, events)]
+
+
+def records(text: str, events: Iterable[Written]) -> list[tuple[str, dict[str, Any]]]:
+    """The events of declared types, each as a record."""
+    schemas = {schema.name: schema for schema in parse_program(Source(text)).events}
+    return [
+        (
+            event.type,
+            {
+                **dict(zip(schemas[event.type].names, event.values, strict=True)),
+                "start": event.start,
+                "end": event.end,
+            },
+        )
+        for event in events
+        if event.type in schemas
+    ]
 
 
 def facts(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:

@@ -1,4 +1,4 @@
-"""All tests in two processes at once: those that run Spark in their process, and the others.
+"""All tests in two processes at once: those with the marker ``spark``, and the others.
 
 ``python tests/in_halves.py [ARGUMENTS OF PYTEST]``: a test with Spark mostly waits for Java, and
 the others need one core. The others are shown as they run, those with Spark when they are done;

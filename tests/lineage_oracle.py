@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences, float_columns
+from oracle import components, consequences, float_columns, horizons_of
 from oracle_history import Event, History, Interval
 from oracle_patterns import Chosen, Label, Pattern, walk_events
 from oracle_values import canonical
@@ -39,10 +39,10 @@ def history_of(program: LogicProgram, events: Sequence[Written], until: int | No
     for event in events:
         at = Interval(event.start, event.end)
         known[event.type].add(Event(event.type, canonical(event.values), at))
-    streams = {schema.name for schema in program.events}
+    streams = [schema.name for schema in program.events]
     ends = [event.end for event in events if event.type in streams]
-    horizon = until if until is not None else max(ends, default=None)
-    return History(known, names, horizon, program.rules, float_columns(program))
+    horizons = horizons_of(until, streams, ends)
+    return History(known, names, horizons, program.rules, float_columns(program))
 
 
 def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:

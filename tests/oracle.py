@@ -17,7 +17,7 @@ from functools import reduce
 from itertools import product
 from typing import Any
 
-from oracle_history import Event, History, Interval
+from oracle_history import Event, History, Interval, types_in
 from oracle_patterns import (
     Chosen,
     Judged,
@@ -50,14 +50,22 @@ from thence.logic.ops import (
 )
 
 Row = tuple[tuple[Any, ...], int, int]
+Until = int | Mapping[str, int | None] | None
+
+CLOCK = "#clock"
+"""Stands among the inputs for time itself, which a stated end says something of."""
 
 
 def meaning(
     program: LogicProgram,
     events: Mapping[str, Iterable[tuple[Mapping[str, Any], int, int]]],
-    until: int | None = None,
+    until: Until = None,
+    gaps: Mapping[str, list[tuple[float, float]]] | None = None,
 ) -> dict[str, set[Row]]:
-    """Every derived event of a program: for each name, the set of (attributes, start, end)."""
+    """Every derived event of a program: for each name, the set of (attributes, start, end).
+
+    ``until`` is the horizon of all inputs, or of each; without it, the latest time of all.
+    """
     names = {schema.name: schema.names for schema in program.declared}
     for rule in reversed(program.rules):
         names[rule.event] = tuple(term.name for term in rule.terms)  # the first rule's names win
@@ -68,14 +76,28 @@ def meaning(
             known[name].add(Event(name, values, Interval(start, end)))
     streams = [schema.name for schema in program.events]
     ends = [event.at.end for name in streams for event in known[name]]
-    horizon = until if until is not None else max(ends, default=None)
-    history = History(known, names, horizon, program.rules, float_columns(program))
+    history = History(
+        known,
+        names,
+        horizons_of(until, streams, ends),
+        program.rules,
+        float_columns(program),
+        gaps=gaps or {},
+    )
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
         while any(add(history, rule) for rule in rules):
             pass
     derived = {rule.event for rule in program.rules}
     return {name: {(e.values, e.at.start, e.at.end) for e in known[name]} for name in derived}
+
+
+def horizons_of(until: Until, inputs: list[str], ends: list[int]) -> dict[str, int | None]:
+    """The horizon of each input: as it is stated, or the latest end of all events."""
+    latest = max(ends, default=None)
+    if isinstance(until, Mapping):
+        return {name: until.get(name, latest) for name in inputs}
+    return dict.fromkeys([*inputs, CLOCK], latest if until is None else until)
 
 
 def add(history: History, rule: Rule) -> bool:
@@ -181,16 +203,32 @@ def counting(
     shared, joining = names_of(rule)
     matches = []
     history = replace(history, agreed=shared)
+    streams = history.horizons.keys() | {rule.event for rule in history.rules}
     root = Scope(history, values or {}, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
         repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))
         gates = [*scope.gates, at.end] if waits or repeated else scope.gates
-        if all(history.horizon is not None and gate <= history.horizon for gate in gates):
+        if rule.policy.chooses or waits or repeats:
+            judged_by = types_in(rule.body)
+        else:
+            judged_by = scope.looked & streams or types_chosen(chosen)
+        if all(gate <= history.horizon(judged_by) for gate in gates):
             matches.append((scope, chosen, at))
     if repeats and rule.policy.greedy:
         matches = greedy_only(matches)
     matches = [m for m in matches if all(m[0].value(part) is True for part in m[0].having)]
     return merged_by(rule.policy, matches) if rule.policy.chooses else [[m] for m in matches]
+
+
+def types_chosen(chosen: Pattern) -> set[str]:
+    """The types of the events that a match is made of, and of what is evaluated on its own."""
+    found = set()
+    for node in walk_asserted(chosen):
+        if isinstance(node, Chosen):
+            found.add(node.event.type)
+        elif isinstance(node, Judged):
+            found |= types_in(node.pattern)
+    return found
 
 
 def own_parts(pattern: Pattern) -> Iterator[Pattern]:

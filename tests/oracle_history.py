@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from thence.logic.ops import Rule
+from thence.logic.ops import Atom, Pattern, Rule, walk
+
+INFINITY = float("inf")
+
+
+def types_in(pattern: Pattern) -> set[str]:
+    """The types of the events in a pattern, what must be absent and so on included."""
+    return {node.event for node in walk(pattern) if isinstance(node, Atom)}
 
 
 class Interval(NamedTuple):
@@ -30,17 +37,18 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class History:
-    """All events known so far, the names of each type's attributes, the horizon, the rules, and
-    which columns are floats.
+    """All events known so far, the names of each type's attributes, the horizon of each input, the
+    rules, and which columns are floats.
 
-    The horizon is None if nothing has been seen and no end was stated: then nothing is judged.
+    A horizon is None if nothing has been seen and no end was stated: then nothing is judged by it.
+    ``gaps`` are the times, by input, of which it is not known what ended then.
     What follows an occurrence is judged on the history that begins ``since`` then: ``whole`` is
     all of it. Where events are ``cut``, it is still to be told since when.
     """
 
     events: dict[str, set[Event]]
     names: dict[str, tuple[str, ...]]
-    horizon: int | None
+    horizons: Mapping[str, int | None]
     rules: tuple[Rule, ...] = ()
     floats: Mapping[str, frozenset[int]] = field(default_factory=dict)
     since: float = -float("inf")
@@ -48,6 +56,30 @@ class History:
     cut: bool = False
     agreed: frozenset[str] = frozenset()
     """What all repetitions of the rule at hand agree on, since it stands outside of them too."""
+    gaps: Mapping[str, list[tuple[float, float]]] = field(default_factory=dict)
+
+    def horizon(self, types: Iterable[str]) -> float:
+        """Up to when all has been seen that some types rest on; what rests on no input goes by the
+        input that has been seen furthest."""
+        own = [self.horizons[name] for name in self.inputs(types)]
+        known = [-INFINITY if time is None else time for time in own]
+        every = [-INFINITY if time is None else time for time in self.horizons.values()]
+        return min(known) if known else max(every, default=-INFINITY)
+
+    def inputs(self, types: Iterable[str]) -> set[str]:
+        """The inputs that some types rest on, by the rules: all that stands in their bodies."""
+        seen, left = set(), set(types)
+        while left:
+            one = left.pop()
+            seen.add(one)
+            bodies = [rule.body for rule in self.rules if rule.event == one]
+            left |= {type_ for body in bodies for type_ in types_in(body)} - seen
+        return seen & self.horizons.keys()
+
+    def unseen(self, pattern: Pattern, first: float, last: float) -> bool:
+        """Whether something in a pattern may have ended, between two times, without being known."""
+        gaps = [gap for type_ in types_in(pattern) for gap in self.gaps.get(type_, ())]
+        return any(max(first, a) <= min(last, b) for a, b in gaps)
 
     def after(self, time: float) -> History:
         """COMPOSE's history that begins after a time: what started up to then is deleted."""

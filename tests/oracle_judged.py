@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oracle_history import History, Interval
+from oracle_history import INFINITY, History, Interval, types_in
 from oracle_patterns import Scope, asserted, found_beside
 
 from thence.logic.expr import Attr, Call, Expr, TimeOf, Var, conjuncts, leaves, variables
@@ -33,8 +33,6 @@ Found = Iterator[tuple[Scope, Pattern, Interval]]
 
 def by_itself(pattern: Pattern, history: History) -> Found:
     """The occurrences of a pattern whatever stands around it, as far as they are known."""
-    if history.horizon is None:
-        return
     if isinstance(pattern, Using):
         yield from known(pattern.pattern, history, pattern.policy)
         return
@@ -45,7 +43,10 @@ def by_itself(pattern: Pattern, history: History) -> Found:
     for scope, chosen, at in known(pattern.parts[0], history, UNRESTRICTED):
         ends = [found.end for _, _, found in found_beside(closing, scope) if found.end >= at.end]
         # P(E1, [T], E2)(t): no E2 with t1 <= t2 < t, and t = t1 + i * T
-        last = min([history.horizon, *ends])
+        horizon = history.horizon(types_in(closing))
+        if horizon == -INFINITY:
+            continue
+        last = min([horizon, *ends])
         for time in range(at.end + pattern.limit, last + 1, pattern.limit):
             yield scope, chosen, Interval(time, time)
 

@@ -58,6 +58,8 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
 
     def absent(which: int, first: int, last: int) -> bool:
         scope.gates.append(at)
+        if scope.history.unseen(pattern.absent[which], first, last):
+            return False
         found = found_beside(pattern.absent[which], scope)
         return not any(first <= one.end <= last for _, _, one in found)
 
@@ -92,6 +94,7 @@ def moment(pattern: Moments, scope: Scope) -> int | None:
             holds = t1 <= t
             scope.gates.append(t)
             found = found_beside(pattern.collected[0], scope)
+            holds = holds and not scope.history.unseen(pattern.collected[0], t1, t)
             scope.collected[pattern] = [one for one in found if t1 <= one[2].end <= t]
         case "without":  # E3(t), no E2 at t; and neither E2 nor E3 with t1 <= t2 < t
             holds = t1 <= t and absent(0, t1, t) and absent(1, t1, t - 1)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from oracle_history import ALWAYS, Event, History, Interval
+from oracle_history import ALWAYS, Event, History, Interval, types_in
 from oracle_values import equal, evaluate, instant
 
 from thence.logic.expr import (
@@ -231,7 +231,8 @@ class Scope:
     """What the choices give: values of variables and, for each label, the pattern it names.
 
     A label's pattern comes with the scope it belongs to, for what is absent or collected sees the
-    labels outside it. ``gates`` and ``collected`` are found out while the interval is asked.
+    labels outside it. ``gates``, ``looked`` and ``collected`` are found out while the interval is
+    asked.
     """
 
     history: History
@@ -239,6 +240,8 @@ class Scope:
     labels: dict[str, tuple[Pattern, Scope]] = field(default_factory=dict)
     definitions: list[Expr] = field(default_factory=list)
     gates: list[int] = field(default_factory=list)
+    looked: set[str] = field(default_factory=set)
+    """The types that windows of the match look at."""
     policy: Policy = UNRESTRICTED
     shared: frozenset[str] = frozenset()
     """The variables that have one value for all repetitions."""
@@ -273,7 +276,8 @@ class Scope:
         """Where the occurrence that a label names lies. Whether it is one is asked elsewhere: the
         conditions in it may be on this very label."""
         pattern, home = self.labels[label]
-        return interval(pattern, replace(home, asking=False, gates=[], repeated={}, having=[]))
+        apart = replace(home, asking=False, gates=[], looked=set(), repeated={}, having=[])
+        return interval(pattern, apart)
 
     def _leaf(self, expr: Expr) -> Any:
         match expr:
@@ -305,6 +309,7 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
         labels=dict(outer.labels),
         definitions=[],
         gates=[],
+        looked=set(),
         repeated={},
         having=[],
         collected={},
@@ -427,6 +432,7 @@ def found_beside(pattern: Pattern, scope: Scope) -> list[tuple[Scope, Pattern, I
     collected. The policy says nothing about these. Where nothing is asked there are none."""
     if not scope.asking:
         return []
+    scope.looked.update(types_in(pattern))
     found = occurrences(pattern, replace(scope, policy=UNRESTRICTED))
     return [each for each in found if all(each[0].value(part) is True for part in each[0].having)]
 
@@ -464,6 +470,7 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
                 match part:
                     case Call("not", (CausedBy(effect),)):  # no cause is known once all are
                         scope.gates.append(scope.place(effect).end)
+                        scope.looked.add(the_event(scope.labels[effect][0]).type)
             return interval(inner, scope)
         case Repeated():
             return sequences().repetition(pattern, scope)
@@ -506,6 +513,8 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             if at1 is None or at2 is None or not at1.end < at2.start:
                 return None
             scope.gates.append(at2.start)
+            if scope.history.unseen(absent, at1.end + 1, at2.start - 1):
+                return None
             if any(inside(at, at1.end, at2.start) for _, _, at in found_beside(absent, scope)):
                 return None
             return span([at1, at2])
@@ -552,7 +561,7 @@ def made_since(pattern: Pattern, at: Interval, scope: Scope) -> float:
     than its own time. The instants of a clock are just that, and what is repeated are events."""
     match pattern:
         case At() | Nth():
-            place = interval(pattern, replace(scope, gates=[]))
+            place = interval(pattern, replace(scope, gates=[], looked=set()))
             return at.start if place is None else place.start
         case Chosen(_, event) | Judged(Moments("periodic"), event):
             return event.at.start

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from oracle_history import Interval
+from oracle_history import Interval, types_in
 from oracle_patterns import (
     Chosen,
     Judged,
@@ -109,6 +109,7 @@ def between(pattern: Pattern | None, start: int, end: int, scope: Scope) -> bool
     """Whether something lies strictly between two times."""
     if pattern is None:
         return False
+    scope.looked.update(types_in(pattern))
     return any(inside(at, start, end) for _, _, at in occurrences(pattern, alone(scope, pattern)))
 
 

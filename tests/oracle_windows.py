@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from oracle_history import Interval
+from oracle_history import INFINITY, Interval
 from oracle_patterns import Scope, bare, found_beside, inside, walk_asserted
 from oracle_values import order
 
@@ -22,6 +22,11 @@ def judged(part: While, scope: Scope) -> bool:
         return False
     scope.gates.append(window.end)
     found = found_beside(part.pattern, scope)
+    first = window.start + 1
+    if part.over:
+        first = -INFINITY if part.reach is None else window.end - part.reach
+    if scope.history.unseen(part.pattern, first, window.end if part.over else window.end - 1):
+        return False
     if part.over:
         found = [(s, p, at) for s, p, at in found if ends_in(at, window.end, part.reach)]
         found = last_of(found, part, scope)

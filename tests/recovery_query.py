@@ -13,7 +13,7 @@ import os
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -142,11 +142,11 @@ def _in_utc(value: Any) -> Any:
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], begin: Callable[..., Any] = start) -> None:
     from thence import spark as ts
 
     spark = ts.session(master="local[2]", name="recovery")
-    query = start(spark, *(Path(argument) for argument in arguments))
+    query = begin(spark, *(Path(argument) for argument in arguments))
     print("running", flush=True)
     query.awaitTermination()
     spark.stop()

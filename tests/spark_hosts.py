@@ -18,26 +18,38 @@ import pyarrow as pa
 import pytest
 from hosts import facts_of, table
 from notation import Written
+from run_sizes import chunk_sizes, drawn_run_sizes
 
 import thence
-from thence.engine.arrays.rows import LINEAGE, concat, select
+from thence.engine.arrays.rows import concat, select
+from thence.engine.provenance.lineage import LINEAGE
 from thence.engine.state.state import NEVER
 from thence.model.events import Events
 from thence.plan.partition.parts import cut
 from thence.plan.partition.slices import span
 from thence.results import as_table
+from thence.spark import batch_work
 from thence.spark.batch_work import Evaluate
-from thence.spark.blocks import LATE, MEASURE, Block, decode, from_batch, to_batch
+from thence.spark.blocks import HORIZONS, LATE, MEASURE, Block, decode, from_batch, to_batch
 from thence.spark.chain import Chain, Hop, make_chain
 from thence.spark.facts import given_tables, shipped
 from thence.spark.frames import Requested, _shape
+from thence.spark.generations import (
+    Replaced,
+    lineup,
+    program_of,
+    stream_chains,
+    stream_requests,
+)
 from thence.spark.pack import Pack
 from thence.spark.placing import partition_of
 from thence.spark.processor import ShardWork
-from thence.spark.pushdown import requested
+from thence.spark.pushdown import requested, requested_together
 from thence.spark.route import ticks
 from thence.spark.row_layout import Layout
-from thence.spark.stream import stream_chain, stream_needs
+from thence.spark.run_cache import RunCache
+from thence.spark.run_store import RunStore
+from thence.spark.stream import _gaps
 
 Emit = tuple[str, ...]
 MILLISECOND = 1000
@@ -62,9 +74,10 @@ class Rows:
 
     def batch(self, events: Sequence[Written]) -> pa.RecordBatch:
         """The events that some rule reads, as rows."""
-        events = [event for event in events if event.type in self.read]
+        clocks = self.layout.clocks
+        events = [event for event in events if clocks or event.type in self.read]
         columns: dict[str, Any] = {
-            "event": pa.array([self.layout.events.index(e.type) for e in events], pa.int16())
+            "event": pa.array([self._number(event) for event in events], pa.int16())
         }
         if not self.layout.points:
             columns["start"] = pa.array([e.start for e in events], pa.int64())
@@ -73,6 +86,11 @@ class Rows:
             values = [self._value(event, slot) for event in events]
             columns[slot] = pa.array(values, kind.arrow)
         return pa.record_batch(columns)
+
+    def _number(self, event: Written) -> int:
+        """The number of an event's type; of one that no rule reads, counted on from the last."""
+        more = 0 if event.type in self.read else len(self.layout.events)
+        return self.layout.events.index(event.type) + more
 
     def _value(self, event: Written, slot: str) -> Any:
         for name, used in self.layout.slots[event.type].items():
@@ -125,7 +143,7 @@ def batch_results(
     context = _context(chain, events)
     blocks: list[pa.RecordBatch] = []
     for task in _dealt(events, chance):
-        blocks += Pack(chain, rows.layout, tick=False)(_in_batches(rows, task, chance))
+        blocks += Pack((chain,), rows.layout, tick=False)(_in_batches(rows, task, chance))
     always = [block for hop in chain.hops if hop.always for block in ticks(hop)]
     if always:
         blocks.append(to_batch(always))
@@ -134,7 +152,8 @@ def batch_results(
         facts = shipped(tables, hop.part.tables, None)
         task_of = Evaluate(chain, hop.number, _Kept(), facts)  # type: ignore[arg-type]
         parts = _shuffled(blocks, len(hop.places), chance)
-        blocks = [found for part in parts for found in task_of(part)]
+        with chunk_sizes(batch_work, chance.choice([1, 3, 1000])):
+            blocks = [found for part in parts for found in task_of(part)]
     return _tables(program, names, blocks, lineage)
 
 
@@ -227,10 +246,12 @@ def _tables(
 
 @dataclass
 class _Handle:
-    """In the place of Spark's handle and its value: state and timers of one hop, by place."""
+    """In the place of Spark's handle, its value and its map: state and timers of one hop, by
+    place."""
 
     place: int = 0
     values: dict[int, Any] = field(default_factory=dict)
+    entries: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     timers: dict[int, set[int]] = field(default_factory=dict)
 
     def get(self) -> Any:
@@ -238,6 +259,18 @@ class _Handle:
 
     def update(self, value: Any) -> None:
         self.values[self.place] = value
+
+    def clear(self) -> None:
+        del self.values[self.place]
+
+    def getValue(self, key: tuple[Any, ...]) -> Any:
+        return self.entries.get((self.place, *key))
+
+    def updateValue(self, key: tuple[Any, ...], value: Any) -> None:
+        self.entries[self.place, *key] = value
+
+    def removeKey(self, key: tuple[Any, ...]) -> None:
+        del self.entries[self.place, *key]
 
     def registerTimer(self, time: int) -> None:
         self.timers.setdefault(self.place, set()).add(time)
@@ -260,7 +293,7 @@ class Stream:
     in ``tick`` microseconds, which are a thousand in Spark.
     """
 
-    program: thence.Program
+    given: thence.Program | Replaced
     chance: random.Random
     delay: int = 0
     emit: Emit | None = None
@@ -270,26 +303,57 @@ class Stream:
     allow_unbounded: bool = True
     tick: int = MILLISECOND
     rows_of_tables: Sequence[Written] = ()
+    delays: Mapping[str, int] | None = None
+    """How late each input may come, where each has a frame of its own."""
+    idle_after: int | None = None
+    wall: int = 0
+    """The wall clock, in milliseconds."""
 
     watermark: int = field(default=0, init=False)
     late_count: int = field(default=0, init=False)
     state_rows: int = field(default=0, init=False)
     latecomers: list[tuple[str, Events]] = field(default_factory=list, init=False)
+    figures: dict[str, int] = field(default_factory=dict, init=False)
+    """What the last trigger said of itself."""
     latest: int = field(default=NEVER, init=False)
 
     def __post_init__(self) -> None:
-        self.names = self.emit or self.program._emitted(None)
-        plan = self.program.plan_for(self.names, self.lineage)
-        part = plan.part(plan.stages, self.names)
-        needs = stream_needs(plan, self.allow_unbounded)
-        wants = requested(plan, part, self.lineage or self.late, needs.instants)
-        self.rows = Rows.of(wants, all(each.instants for each in wants))
         self.partitions = self.chance.choice([1, 2, 3])
-        shards = self.shards or self.chance.choice([1, 2, 3, 5])
-        self.chain = stream_chain(plan, needs, self.names, shards, self.lineage, self.late)
-        self.handles = [_Handle() for _ in self.chain.hops]
+        self.count = self.shards or self.chance.choice([1, 2, 3, 5])
+        self.workers = [RunCache(most) for most in (0, 1000, 1 << 30)]
+        self._started()
+        self.handles = [_Handle() for _ in range(self.chain.end)]
+
+    def restart(self, given: thence.Program | Replaced, emit: Emit | None = None) -> None:
+        """Go on from the checkpoint with another program."""
+        self.given, self.emit = given, emit
+        self._started()
+        assert len(self.handles) == self.chain.end, "Spark would refuse"
+
+    def _started(self) -> None:
+        self.program = program_of(self.given)
+        self.names = self.emit or self.program._emitted(None)
+        lined = lineup(self.given, self.names, self.lineage)
+        wants, self.tables = [], []
         given = facts_of(self.program.tables, self.rows_of_tables)
-        self.tables = given_tables(self.program, part, given, self.lineage)
+        for each in lined.generations:
+            wants.append(stream_requests(each, self.lineage or self.late, self.allow_unbounded))
+            self.tables.append(given_tables(self.program, each.part, given, self.lineage))
+        wanted = requested_together(self.program.events, wants)
+        self.rows = Rows.of(wanted, all(each.instants for each in wanted))
+        if self.delays is not None:
+            layout = replace(self.rows.layout, clocks=tuple(self.delays))
+            self.rows = replace(self.rows, layout=layout)
+        chains = stream_chains(lined, self.count, self.lineage, self.late, self.allow_unbounded)
+        self.chains = tuple(
+            replace(chain, delays=self.delays, gaps=_gaps(chain, {}), idle_after=self.idle_after)
+            for chain in chains
+        )
+
+    @property
+    def chain(self) -> Chain:
+        """The chain of the generation that began first."""
+        return self.chains[0]
 
     @property
     def horizon(self) -> int:
@@ -301,10 +365,15 @@ class Stream:
         self._move()
         packed: list[pa.RecordBatch] = []
         for task in _dealt(events, self.chance):
-            pack = Pack(self.chain, self.rows.layout, tick=True)
+            pack = Pack(self.chains, self.rows.layout, tick=True)
             packed += pack(_in_batches(self.rows, task, self.chance))
         self.latest = max([self.latest, *(event.end for event in events)])
-        return self._through([block for batch in packed for block in from_batch(batch)])
+        return self._through([self._clocked(b) for batch in packed for b in from_batch(batch)])
+
+    def _clocked(self, block: Block) -> Block:
+        """What Spark adds to a block on its way."""
+        tells = self.idle_after is not None and block.event == HORIZONS
+        return replace(block, rows=self.wall) if tells else block
 
     def idle(self, latest: int = NEVER) -> dict[str, pa.Table]:
         """A trigger without data, as Spark starts one when the watermark has moved. ``latest`` is
@@ -317,13 +386,26 @@ class Stream:
         delay = -(-self.delay // self.tick)
         self.watermark = max(self.watermark, self.latest // self.tick - delay)
 
+    def _taken(self, watermark: int, behind: int) -> int:
+        """``shard_generations.taken_by`` in the unit of this watermark."""
+        return (watermark + behind + 1) * self.tick - 1 if watermark > 0 else NEVER
+
     def _through(self, blocks: list[Block]) -> dict[str, pa.Table]:
         """Blocks through every hop, to what they give."""
-        for hop, handle in zip(self.chain.hops, self.handles, strict=True):
-            facts = shipped(self.tables, hop.part.tables, None)
-            blocks = self._worked(ShardWork(self.chain, hop.number, facts), handle, blocks)
+        for place, handle in enumerate(self.handles):
+            hops = [chain.hop_at(place) for chain in self.chains]
+            facts = tuple(
+                shipped(tables, () if hop is None else hop.part.tables, None)
+                for hop, tables in zip(hops, self.tables, strict=True)
+            )
+            blocks = self._worked(
+                ShardWork(self.chains, place, facts, -(-self.delay // self.tick)), handle, blocks
+            )
         self.state_rows = 0
+        self.figures = {}
         for block in blocks:
+            if block.hop == MEASURE:
+                self.figures[block.event] = self.figures.get(block.event, 0) + block.rows
             if block.hop == MEASURE and block.event == "late":
                 self.late_count += block.rows
             elif block.hop == MEASURE and block.event == "state_rows":
@@ -341,11 +423,14 @@ class Stream:
         due = handle.due(self.watermark)
         timers = SimpleNamespace(getCurrentWatermarkInMs=lambda: self.watermark)
         found: list[dict[str, Any]] = []
-        with pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch, drawn_run_sizes(self.chance):
             patch.setattr("thence.spark.processor.horizon_of", lambda _: self.horizon)
+            patch.setattr("thence.spark.processor.taken_by", self._taken)
             for partition in range(self.partitions):
-                task = ShardWork(work.chain, work.number, work.facts)
-                task.begin(handle, handle)
+                task = ShardWork(work.chains, work.place, work.facts, work.behind)
+                task.begin(handle, handle, handle)
+                # Spark hands a shard now to one worker, now to another.
+                task.runs = RunStore(handle, self.chance.choice(self.workers), None)
                 for handle.place, given in places.items():
                     if partition_of(handle.place, self.partitions) == partition:
                         rows = [_as_row(block) for block in given]

@@ -15,6 +15,9 @@ from benchmarks.hard.rows import Row
 from benchmarks.queries import BY_NAME, QUERIES, RATIOS, Query
 from benchmarks.sharing import run as sharing
 from benchmarks.sharing.families import FAMILIES, Family, events
+from benchmarks.state import provenance
+from benchmarks.state import run as state
+from benchmarks.state.subjects import BARRED, OPERATORS, Feed, Subject
 from benchmarks.suppress import run as suppress
 
 
@@ -152,3 +155,31 @@ def test_a_suppressed_sub_expression_answers_as_an_eager_one_does(
 ) -> None:
     assert suppress.main(["--quick"]) == 0
     assert "answers differ" not in capsys.readouterr().out
+
+
+def test_lineage_changes_no_result_of_its_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    assert provenance.main(["--quick"]) == 0
+    assert "differ" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("subject", [*BARRED, *OPERATORS], ids=lambda subject: subject.name)
+def test_a_session_retains_as_much_as_asked_for(subject: Subject) -> None:
+    feed = Feed(subject, 4_000)
+    assert subject.table or 4_000 <= feed.session.state_rows <= 12_000
+    records = [one for _ in range(200) for one in feed.one()]
+    found = sum(feed.session.push_one(name, record).total for name, record in records)
+    assert found > 0
+    assert feed.session.late_count == 0
+
+
+def test_pushes_are_timed_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "WARM", 1)
+    feeds = [Feed(BARRED[1], size) for size in (100, 200)]
+    found = state.singly(feeds, 3)
+    kinds = [kind for feed, kind in found if feed is feeds[0]]
+    assert kinds == ["a", "b", "a push_one", "b push_one"]
+    assert all(len(pushes.cpu) == len(pushes.wall) == 3 for pushes in found.values())
+    assert len(state.in_batches(feeds[0].session, feeds[0].mixed, 2).cpu) == 2
+    row = state._row(feeds[0], "a", found[feeds[0], "a"], bar=0.0)
+    assert not row["held"]
+    assert "FAIL" in state._line(row)

@@ -149,13 +149,14 @@ def test_blocks_and_state_that_spark_has_no_room_for(monkeypatch: pytest.MonkeyP
     from thence.spark import blocks
     from thence.spark import shard_state as stored_state
 
-    chain, hop, stored = shard_state(TEXTS)
-    state = stored_state.read_state(chain, hop, (stored,))
+    shard, _ = shard_state(TEXTS)
+    before = shard.read()
+    state = before.state
     monkeypatch.setattr(stored_state, "MOST", 100)
-    with pytest.raises(package.StateError, match="a shard remembers 2 rows, which is more than"):
-        stored_state.write_state(chain, hop, state)
+    with pytest.raises(package.StateError, match="a shard remembers 2 rows; those of them that"):
+        shard.write(state, before)
     monkeypatch.setattr(blocks, "MOST", 100)
-    block = blocks.Block(0, 0, "a", 2, blocks.encode(state.events["a"]))
+    block = blocks.Block(0, 0, "a", 2, blocks.encode(state.events["a"].whole()))
     with pytest.raises(package.EvaluationError, match="more than 2 GiB of events at once"):
         blocks.to_batch([block])
 

@@ -91,6 +91,25 @@ def test_a_restart_goes_on_where_it_was_and_reports_nothing_twice(desk: Desk) ->
     ]  # fmt: skip
 
 
+def test_a_source_that_has_gone_quiet_holds_nothing_up(desk: Desk) -> None:
+    ships = desk.folder / "ships"
+    ships.mkdir()
+    (ships / "1.jsonl").write_text(json.dumps({**SHIPPED_A, "time": ORDER_A["time"]}) + "\n")
+    sources = ("--source", f"order={desk.incoming}", f"shipped={ships}")
+    sink = ("--sink", desk.folder / "out", "--format", "json", "--emit", "overdue")
+    desk.add(ORDER_B)
+    desk.stream(*sources, *sink)
+    desk.add(NEXT_DAY)
+    desk.stream(*sources, *sink)
+    assert desk.found() == []
+    # Each start has a trigger, later than the one before by a millisecond at least.
+    for hour in ("01", "02"):
+        desk.add({**NEXT_DAY, "time": f"2026-01-02T{hour}:00:00Z"})
+        done = desk.stream(*sources, *sink, "--idle-after", "1ms")
+    assert ", idle: shipped, " in done.err
+    assert [row["id"] for row in desk.found()] == ["b"]
+
+
 def test_late_events_go_to_a_folder_of_their_own(desk: Desk) -> None:
     sink = ("--sink", desk.folder / "out", "--format", "json", "--late", desk.folder / "late")
     desk.add(NEXT_DAY)
@@ -144,6 +163,25 @@ def test_a_changed_program_that_does_not_fit_is_refused(desk: Desk) -> None:
     assert "does not fit the changed program" in done.err
 
 
+def test_a_changed_program_takes_the_place_of_the_one_before(desk: Desk) -> None:
+    sink = ("--sink", desk.folder / "out", "--format", "json")
+    desk.add(ORDER_A)
+    desk.stream(*sink)
+    old = desk.rules.rename(desk.folder / "old.thence")
+    desk.rules.write_text(old.read_text() + "\nsent(id) <- shipped(id);")
+    said = desk.stream(*sink, "--replaces", old).err
+    assert "those for 'sent' are new or changed. Give begin=… (--begin)" in said
+    early = desk.stream(*sink, "--replaces", old, "--begin", "2025-12-31T00:00:00Z")
+    assert "new rules cannot begin at 2025-12-31T00:00:00Z: events up to 2026-01-01" in early.err
+    desk.add(SHIPPED_A)
+    desk.stream(*sink, "--replaces", old, "--begin", "2026-01-01T00:30:00Z")
+    assert sorted((row["type"], row["id"]) for row in desk.found()) == [
+        ("done", "a"), ("sent", "a"),
+    ]  # fmt: skip
+    many = desk.stream(*sink, "--begin", "2026-01-01T00:30:00Z")
+    assert "give one time for each program of --replaces" in many.err
+
+
 def test_results_of_another_stream_are_not_mixed_with(desk: Desk) -> None:
     desk.add(ORDER_A, SHIPPED_A)
     desk.stream("--sink", desk.folder / "out")
@@ -176,6 +214,8 @@ def test_kafka_without_its_connector_says_which_package_to_add(desk: Desk) -> No
         (("--source", "rate:fast"), "write rate:N"),
         (("--source", "kafka:topic"), "write kafka:SERVERS/TOPIC"),
         (("--max-delay", "10"), "--max-delay: '10' has no unit of time"),
+        (("--idle-after", "30"), "--idle-after: '30' has no unit of time"),
+        (("--idle-after", "30s", "--source-format", "json"), "all come in one DataFrame"),
         (("--trigger", "1 s"), "leave --trigger out"),
         (("--late", "kafka:h/t"), "to a folder or to the console"),
         (("--emit", "overdu"), "Did you mean 'overdue'?"),

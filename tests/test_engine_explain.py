@@ -41,7 +41,7 @@ def test_an_absence() -> None:
         "equal: b.k = x.k",
         "x.start < b.start",
         "b.end < x.end + 6 h",
-        "reported when the horizon has passed x.end + 6 h",
+        "reported when the horizon of b has passed x.end + 6 h",
         "partition key: k",
     ):
         assert part in text, part
@@ -63,7 +63,7 @@ def test_a_collection() -> None:
     text = explained("r(k, count(v)) <- x: a(k, _), w: extend_backward(x, 1 min), "
                      "while w: collect b(k, v);")  # fmt: skip
     assert "collect: b   -- kept for 1 min" in text
-    assert "reported when the horizon has passed x.end" in text
+    assert "reported when the horizons of a and b have passed x.end" in text
 
 
 def test_state_without_a_bound_is_said_with_its_pair() -> None:

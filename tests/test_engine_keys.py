@@ -17,7 +17,7 @@ from oracle_values import canonical, order
 
 from thence.engine.arrays import ranges
 from thence.engine.arrays.codes import combine, identity_codes, join_codes
-from thence.engine.arrays.ranges import TimeIndex, expand
+from thence.engine.arrays.ranges import TimeIndex, expand, stable_order
 from thence.engine.arrays.rows import concat, distinct, row_ids, take, unique_by
 from thence.engine.arrays.value_order import order_codes, sort_order
 from thence.model.events import Events
@@ -162,6 +162,44 @@ def test_a_key_and_a_range_find_what_a_loop_finds(
     first, last = index.find(np.array(probes, dtype=np.int64), lows, highs, len(probes))
     for probe, a, b in zip(probes, first, last, strict=True):
         assert sorted(index.rows(a, b).tolist()) == in_range(rows, probe, low, high)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-1, 3), st.integers(-5, 5)), max_size=30),
+    st.lists(st.tuples(st.integers(-1, 3), st.integers(-6, 6), st.integers(-2, 9)), max_size=20),
+    st.booleans(),
+    st.sampled_from([0, 1, 4]),
+)
+def test_many_probes_walk_through_an_index(
+    rows: list[tuple[int, int]], probes: list[tuple[int, int, int]], ascending: bool, short: int
+) -> None:
+    """Where probes and rows are many, the two are merged, and ends are looked for one by one."""
+    probes = sorted(probes) if ascending else probes
+    codes = np.array([code for code, _ in rows], dtype=np.int64)
+    times = np.array([time for _, time in rows], dtype=np.int64)
+    asked, lows, lengths = np.array(probes, dtype=np.int64).reshape(-1, 3).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranges, "CACHED", 2)
+        patch.setattr(ranges, "SHORT", short)
+        index = TimeIndex(times, codes, 4)
+        first, last = index.find(asked, lows, lows + lengths, len(probes))
+    for (probe, low, length), a, b in zip(probes, first, last, strict=True):
+        assert sorted(index.rows(a, b).tolist()) == in_range(rows, probe, low, low + length)
+
+
+@given(
+    st.lists(st.integers(-(2**61), 2**61) | st.integers(-3, 70_000), max_size=20),
+    st.sampled_from([0, 2**62]),
+)
+def test_the_order_of_many_numbers_keeps_equal_ones_as_they_come(
+    numbers: list[int], more: int
+) -> None:
+    """``more`` spreads them over more than 62 bits."""
+    values = [*numbers, *numbers[:3], more, -more]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranges, "CACHED", 2)
+        found = stable_order(np.array(values, dtype=np.int64))
+    assert found.tolist() == sorted(range(len(values)), key=values.__getitem__)
 
 
 @given(st.lists(st.integers(-5, 5), max_size=12), limits, limits)

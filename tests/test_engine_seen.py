@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from run_sizes import drawn_run_sizes
 
 import thence
 from thence.engine.arrays.rows import concat, distinct
 from thence.engine.state import seen
+from thence.engine.state.relation import Relation
 from thence.model.events import Events
 
 NAN = float("nan")
@@ -46,12 +49,25 @@ def shown(found: Events) -> list[str]:
 
 
 @pytest.mark.parametrize("collide", [False, True])
-@given(rounds=st.lists(st.lists(row, max_size=6), max_size=8))
-def test_what_is_fresh(collide: bool, rounds: list[list[tuple[Any, ...]]]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
+@given(
+    before=st.lists(st.lists(row, max_size=6), max_size=4),
+    rounds=st.lists(st.lists(row, max_size=6), max_size=8),
+    source=st.randoms(use_true_random=False),
+)
+def test_what_is_fresh(
+    collide: bool,
+    before: list[list[tuple[Any, ...]]],
+    rounds: list[list[tuple[Any, ...]]],
+    source: random.Random,
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, drawn_run_sizes(source):
         if collide:  # then every row is suspected to be any other
             patch.setattr(seen, "row_hashes", lambda e: np.zeros(len(e), dtype=np.uint64))
-        known, ours = events([]), seen.Seen(events([]))
+        known, held = events([]), Relation(events([]))
+        for rows in before:
+            fresh = distinct(events(rows), known)
+            known, held = concat([known, fresh]), held.added(fresh)
+        ours = seen.Seen(held)
         for rows in rounds:
             found = events(rows)
             fresh = ours.fresh(found, once=False)

@@ -153,15 +153,15 @@ def test_a_stream_that_drifts_takes_another_order(monkeypatch: pytest.MonkeyPatc
             found += session.push(batch)["r"].to_pylist()
         found += session.finish()["r"].to_pylist()
         assert sorted(map(str, found)) == sorted(map(str, expected))
-    assert session._replanned
+    assert session._generations[0].replanned
     report = json.loads(program.explain(analyze=session, format="json"))
-    assert report["run"]["replanned"] == session._replanned
+    assert report["run"]["replanned"] == session._generations[0].replanned
 
     session = program.session()
     for batch in batches:
         session.push(batch)
     (join,) = joins(program.explain(analyze=session, format="json"))
-    orders = [order["atoms"] for order in join["measured"]["orders"] if order["new"] == "y"]
+    orders = [order["atoms"] for order in join["measured"]["orders"] if order["new"] == "z"]
     assert {tuple(order[:1]) for order in orders} == {("x",), ("z",)}
     assert join["measured"]["changes"] >= 1
     assert "changed 1 times" in program.explain(analyze=session)
@@ -173,4 +173,4 @@ def test_figures_that_stay_are_no_drift(monkeypatch: pytest.MonkeyPatch) -> None
     session = program.session()
     for batch in drifting(40)[:20]:
         session.push(batch)
-    assert session._replanned == 1  # from knowing nothing
+    assert session._generations[0].replanned == 1  # from knowing nothing

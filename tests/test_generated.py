@@ -17,6 +17,7 @@ from hosts import (
     batch,
     collect,
     cuts,
+    given_out,
     in_a_session,
     oracle,
     rows_of,
@@ -69,6 +70,13 @@ def assert_never_happens(example: Example, line: int) -> None:
 def test_batch(example: Example) -> None:
     accepted(example)
     assert batch(*example[:3]) == oracle(*example[:3])
+
+
+@given(examples(), st.integers(1, 5))
+def test_results_given_out_in_batches(example: Example, rows: int) -> None:
+    """Cut anywhere, each result is there, and is there once."""
+    accepted(example)
+    assert given_out(*example[:3], rows=rows) == oracle(*example[:3])
 
 
 @settings(max_examples=settings().max_examples // 2)
@@ -139,8 +147,8 @@ def test_late_events_are_counted_and_change_nothing(example: Example, seed: int)
     found: Results = {}
     in_time: list[Written] = []
     for part in cuts(chance.sample(example.events, len(example.events)), chance):
-        horizon = session.horizon
-        in_time += [event for event in part if horizon is None or event.end > horizon]
+        seen = session.horizons
+        in_time += [e for e in part if seen[e.type] is None or e.end > seen[e.type]]
         collect(found, rows_of(session.push(tables(example.program, part))))
     collect(found, rows_of(session.finish()))
     assert session.late_count == len(example.events) - len(in_time)

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "thence"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_FILE = 600
+MOST_FIELDS = 19
 
 # Spark sends tasks to its executors as pickles; these are made by the driver of the very query.
 CARRIES_TASKS = {PACKAGE / "spark" / "carry.py"}
@@ -81,20 +83,35 @@ def module_name(path: Path) -> str:
     return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def tree(path: Path) -> ast.Module:
+    """A source file, parsed once for all tests."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """Each module of Thence that a file imports, wherever in the file, with the line."""
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *([node.module] if node.module else [])])
             # `from thence import engine` imports the package, not a name of the top level.
-            for alias in node.names:
-                yield node.lineno, f"{module}.{alias.name}"
+            found += [(node.lineno, f"{module}.{alias.name}") for alias in node.names]
+    return tuple(found)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten_at_the_end() -> Iterator[None]:
+    """No later test carries the parsed files along."""
+    yield
+    tree.cache_clear()
 
 
 def files_of_the_project() -> list[Path]:
@@ -172,13 +189,57 @@ def test_files_are_short(path: Path) -> None:
     assert lines <= LONGEST_FILE
 
 
+def own_fields(node: ast.ClassDef) -> set[str]:
+    """The fields that a class has itself: those it declares, its slots, and what methods set.
+
+    >>> text = "class A:\\n x: int\\n y: ClassVar[int]\\n def f(me): me.z, me.v.u = 1, 2"
+    >>> sorted(own_fields(ast.parse(text).body[0]))
+    ['x', 'z']
+    """
+    found = set()
+    for part in node.body:
+        match part:
+            case ast.AnnAssign(target=ast.Name(name), annotation=kind):
+                if "ClassVar" not in ast.unparse(kind):
+                    found.add(name)
+            case ast.Assign(targets=[ast.Name("__slots__")], value=value):
+                slots = (each for each in ast.walk(value) if isinstance(each, ast.Constant))
+                found.update(str(each.value) for each in slots)
+            case ast.FunctionDef(args=ast.arguments(args=[first, *_])):
+                found.update(
+                    each.attr
+                    for each in ast.walk(part)
+                    if isinstance(each, ast.Attribute)
+                    and isinstance(each.ctx, ast.Store)
+                    and isinstance(each.value, ast.Name)
+                    and each.value.id == first.arg
+                )
+    return found
+
+
+def test_no_class_has_twenty_fields() -> None:
+    """What one inherits counts as well."""
+    found = [
+        (node.name, own_fields(node), {ast.unparse(base) for base in node.bases})
+        for path in SOURCES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef)
+    ]
+
+    def fields(own: set[str], bases: set[str]) -> set[str]:
+        above = [fields(more, over - {name}) for name, more, over in found if name in bases]
+        return own.union(*above)
+
+    many = [name for name, own, bases in found if len(fields(own, bases - {name})) > MOST_FIELDS]
+    assert not many
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_nothing_is_executed_that_was_read(path: Path) -> None:
     """Neither `eval` and `exec` nor unpickling: text and saved state come from anywhere."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     called = {
         node.func.id
-        for node in ast.walk(tree)
+        for node in ast.walk(tree(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     assert not called & {"eval", "exec", "__import__"}
@@ -221,7 +282,7 @@ def test_words_that_only_we_used_are_gone() -> None:
         f"{path.name}: {node.id if isinstance(node, ast.Name) else node.arg}"
         for path in SOURCES
         if "demo" not in path.parts
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree(path))
         if (isinstance(node, ast.Name) and ours.fullmatch(node.id))
         or (isinstance(node, ast.arg) and ours.fullmatch(node.arg))
     ]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lineage_oracle import Entry, Lineages, lineages
 from notation import Written, parse_events
 from oracle_values import EPOCH, canonical
+from run_sizes import drawn_run_sizes
 from strategies import Example, examples
 
 import thence
@@ -96,15 +97,16 @@ def in_a_session(
     delay = source.choice([0, 3, 10_000_000]) * MICROSECOND
     session = program.session(delay, lineage=True, allow_unbounded=True)
     found: Lineages = {name: {} for name in (schema.name for schema in program.derived)}
-    for part in [*cuts(arrivals(events, delay // MICROSECOND, source), source), None]:
-        step = session.finish() if part is None else session.push(tables(text, part))
-        for name, rows in lineages_of(step).items():
-            assert not found[name].keys() & rows.keys(), "a result came twice"
-            found[name] |= rows
-        if save:
-            session = program.session(
-                delay, state=session.save(), lineage=True, allow_unbounded=True
-            )
+    with drawn_run_sizes(source):
+        for part in [*cuts(arrivals(events, delay // MICROSECOND, source), source), None]:
+            step = session.finish() if part is None else session.push(tables(text, part))
+            for name, rows in lineages_of(step).items():
+                assert not found[name].keys() & rows.keys(), "a result came twice"
+                found[name] |= rows
+            if save:
+                session = program.session(
+                    delay, state=session.save(), lineage=True, allow_unbounded=True
+                )
     return found
 
 

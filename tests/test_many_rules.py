@@ -58,4 +58,5 @@ def test_the_work_grows_with_the_number_of_rules(text: Callable[[int], str]) -> 
     counted(text(FEW))  # so that everything is loaded
     few, many = counted(text(FEW)), counted(text(2 * FEW))
     for name in few:
-        assert many[name] < 2.2 * few[name], name
+        # A check works out which inputs each event waits for, and there are twice as many of them.
+        assert many[name] < (2.6 if name == "check" else 2.2) * few[name], name

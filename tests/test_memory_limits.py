@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 
 import thence
 from thence.engine.limits import growth as engine_limits
-from thence.engine.limits.memory import available, resident
+from thence.engine.limits.memory import available, peak, resident
+from thence.io.write import write_table
 
 A_B = "event a(k int); event b(k int);\n"
 FAR = "2030-01-01T00:00:00Z"
@@ -123,6 +125,89 @@ def test_collected_events_are_bounded() -> None:
     assert error.rule == "r"
 
 
+GROWING = {
+    "a join": (6_000, "r(x.k, y.start) <- x: a seq y: b;", "joining 'x' with 'y'"),
+    "a join of three": (
+        600,
+        "r(x.k, y.start, z.end as e) <- x: a seq y: b seq z: a;",
+        "joining 'x' and 'y' with 'z'",
+    ),
+    "a list": (
+        6_000,
+        "r(k, list(j)) <- x: a(k), w: extend(x, 1 h), while w: collect b(j);",
+        "collecting 'b' for each 'x'",
+    ),
+    "a list of rows": (
+        6_000,
+        "r(k, list(j)) <- x: a(k), over 3000 rows of x: collect b(j);",
+        "collecting 'b' for each 'x'",
+    ),
+    "repetitions": (120, "r(k, count(x.k)) <- (x: a(k)){5};", "repeating 'x'"),
+    "repetitions that are greedy": (
+        6_000,
+        "r(k, list(x.end)) <- ((x: a(k))+ seq y: b(k)) using greedy;",
+        "repeating 'x' for each 'y'",
+    ),
+    "ticks": (6_000, "r(k) <- ticks(a(k), 1 us, 50 ms);", "a tick every 1 us"),
+    "a recursion": (
+        6_000,
+        "r(k, y.end) <- y: a(k); r(k, y.end) <- r(k, _) seq y: a(k);",
+        "joining 'r' with 'y'",
+    ),
+    "lineage": (1_000, "r(k) <- a(k) seq b(k);", "writing 'r' from 'a' and 'b'"),
+}
+
+
+@pytest.mark.parametrize("what", GROWING)
+def test_whatever_grows_is_refused_with_what_it_is_and_how_many(what: str) -> None:
+    """Without a limit each would take several hundred megabytes."""
+    count, rules, doing = GROWING[what]
+    program = thence.compile(A_B + rules)
+    options: dict[str, Any] = {"until": 4_000_000_000, "lineage": what == "lineage"}
+    program.run(both(3), **options, max_matches=10_000_000)  # loops are compiled
+    before = peak()
+    with pytest.raises(thence.LimitError) as caught:
+        program.run(both(count), memory_limit="60 MB", **options)
+    after = peak()
+    error = caught.value
+    assert error.rule == "r"
+    assert error.doing is not None and error.doing.startswith(doing)
+    assert error.candidates is not None and error.candidates > 100
+    assert f"{error.doing} gives {error.candidates:,} " in str(error)
+    assert "memory_limit" in str(error)
+    assert before is not None and after is not None
+    assert after - before < 250_000_000
+
+
+def test_text_that_is_computed_counts_as_long_as_it_is() -> None:
+    error = refused(
+        f"r('{'x' * 1000}' || string(x.k) as t, y.end) <- x: a seq y: b;",
+        both(700),
+        memory_limit="100 MB",
+    )
+    assert error.doing == "writing 'r' from 'x' and 'y'"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_file_that_does_not_fit_is_not_read(kind: str, tmp_path: Path) -> None:
+    path = write_table(events(3_000_000), tmp_path / f"a.{kind}")
+    error = refused("r(k) <- a(k) where k > 0;", {"a": path}, memory_limit="5 MB")
+    assert f"a.{kind}' takes about" in str(error)
+    assert error.doing is not None and error.doing.startswith("reading ")
+    program = thence.compile(f"{A_B}r(k) <- a(k) where k > 0;")
+    with pytest.raises(thence.LimitError, match="reading"):
+        program.run_batches({"a": path}, memory_limit="5 MB")
+    assert program.run({"a": path}, memory_limit="unlimited")["r"].num_rows == 0
+
+
+def test_a_table_of_results_that_does_not_fit_is_not_made() -> None:
+    program = thence.compile(f"{A_B}r(k) <- b(k); r(k) <- a(k);")
+    results = program.run(both(1_000_000), memory_limit="600 MB")
+    results._limits = engine_limits.limits(10_000_000, None)
+    with pytest.raises(thence.LimitError, match="making the table of 'r' gives 2,000,000 rows"):
+        results["r"]
+
+
 # --- how it is said -------------------------------------------------------------------------------
 
 
@@ -140,7 +225,7 @@ def test_so_is_memory_that_is_not_there_for_reading(monkeypatch: pytest.MonkeyPa
     def no_memory(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("thence.io.ingest.read_events", no_memory)
+    monkeypatch.setattr("thence.io.ingest.Reader.read", no_memory)
     assert "not enough memory" in str(refused("r(k) <- a(k);", both(2)))
 
 
@@ -159,8 +244,11 @@ def test_a_session_that_remembers_ever_more_ends_in_an_error() -> None:
     session = program.session(allow_unbounded=True, memory_limit="20 MB")
     session.push({"a": events(500_000)})
     rows = session.state_rows
-    with pytest.raises(thence.LimitError, match="more to remember than it may: 1,500,000 rows"):
+    with pytest.raises(thence.LimitError) as caught:
         session.push({"a": events(1_000_000, 2_000_000)})
+    assert "more to remember than it may: 1,500,000 rows" in str(caught.value)
+    most = "1,500,000 rows of 'a', to join 'a' and 'b' in the rule 'r'"
+    assert f"most of it is {most}" in str(caught.value)
     assert session.state_rows == rows == 500_000
 
 
@@ -209,8 +297,23 @@ def test_what_the_machine_leaves(tmp_path: Path) -> None:
     assert available(machine(tmp_path, proc__meminfo=MEMINFO)) == 40 * 1024
 
 
-def test_where_nobody_says(tmp_path: Path) -> None:
+def test_where_there_are_no_such_files_the_machine_less_what_is_held(tmp_path: Path) -> None:
+    """As on macOS."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    left, held = available(tmp_path), peak()
+    assert left is not None and held is not None
+    assert whole - held <= left < whole
+
+
+def test_where_nobody_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sysconf_names")
     assert available(tmp_path) is None
+
+
+def test_the_most_that_was_held_is_no_less_than_what_is() -> None:
+    held, most = resident(), peak()
+    assert held is not None and most is not None
+    assert 0 < held <= 1.1 * most  # the system counts the two in different ways
 
 
 def test_what_a_container_leaves(tmp_path: Path) -> None:

@@ -60,5 +60,5 @@ def test_a_limit_on_an_instant_bounds_the_state_of_a_session() -> None:
     program = thence.compile("event a();\nevent b();\nr() <- then(a, b) within 5 s;")
     session = program.session()
     for second in range(100):
-        session.push({"a": [{"time": second * 1_000_000}]})
+        session.push([{"type": "a", "time": second * 1_000_000}])
     assert session.state_rows < 10

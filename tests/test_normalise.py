@@ -110,7 +110,7 @@ def test_what_is_no_difference_of_two_times_is_looked_at_row_by_row(condition: s
 
 def place(body: str) -> tuple[str, str]:
     found = conjunct(body)
-    return name_of_node(found, found.start), name_of_node(found, found.end)
+    return name_of_node(found, found.head.start), name_of_node(found, found.head.end)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_a_body_waits_for(body: str, gates: list[str]) -> None:
 def test_a_group_waits_for_its_own_end() -> None:
     rule = "r(count()) <- x: a(), y: b(), w: extend_backward(x, 5 s), while w: collect c();"
     found = prepared(rule)[-1].conjunct
-    assert found.end in found.completions
+    assert found.head.end in found.completions
 
 
 # --- how long events are kept ---------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_a_pattern_that_must_be_absent_becomes_a_rule_of_its_own() -> None:
     inner, outer = prepared("r(k) <- not(a(k, _) seq b(k, _)).[a(k, _), c(k, _)] within 5 s;")
     assert outer.uses[outer.conjunct.windows[0].atom].event == inner.conjunct.event
     # It lies strictly inside the window, so that bounds how long it lasts.
-    assert inner.conjunct.bounds[inner.conjunct.end, inner.conjunct.start] <= 5 * SECOND
+    assert inner.conjunct.bounds[inner.conjunct.head.end, inner.conjunct.head.start] <= 5 * SECOND
 
 
 def test_inner_rules_show_nowhere() -> None:

@@ -150,7 +150,7 @@ def planned(plan: Plan) -> Iterator[Pattern | Expr]:
     yield from nodes(plan.checked.program)
     for prepared in plan.prepared:
         conjunct = prepared.conjunct
-        for expr in (*conjunct.predicates, *conjunct.terms, *conjunct.having):
+        for expr in (*conjunct.predicates, *conjunct.head.terms, *conjunct.having):
             if isinstance(expr, Expr):
                 yield from leaves(expr)
 

@@ -66,7 +66,7 @@ def test_a_clock_remembers_one_period() -> None:
     session.push({"a": [{"n": 1, "time": 0}]})
     counts = []
     for second in range(1000, 10_000, 1000):
-        found = session.push({"c": [{"n": 0, "time": second * 1_000_000}]})["m"]
+        found = session.push([{"type": "c", "n": 0, "time": second * 1_000_000}])["m"]
         counts.append((found.num_rows, session.state_rows))
     assert [rows for rows, _ in counts] == [99, *[100] * 8]
     assert len({state for _, state in counts}) == 1

@@ -33,6 +33,16 @@ def test_a_sample_tells_many_values_from_few() -> None:
     assert found.distinct["k"] > 20_000
 
 
+def test_a_sample_of_a_few_rows_holds_on_to_no_others() -> None:
+    """A type that is rare is a part of the columns of all: what is remembered is a copy."""
+    whole = some(100_000, 7)
+    columns = {name: column[5:25] for name, column in whole.columns.items()}
+    sample = sampled({"a": Events(whole.start[5:25], whole.start[5:25], columns)}).events["a"]
+    assert sample.start.base is None
+    assert sample.columns["k"].to_pylist() == whole.columns["k"][5:25].to_pylist()
+    assert sample.columns["k"].get_total_buffer_size() < 1000
+
+
 def test_values_of_a_small_column_are_counted() -> None:
     assert distinct(pa.array([1, 1, None, 2]), 4) == 3
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hosts import MICROSECOND, Results, batch, collect, rows_of, tables
+from hosts import MICROSECOND, Results, batch, collect, one_table, rows_of, tables
 from notation import Written, parse_events
 
 import thence
@@ -27,8 +27,8 @@ SECOND = 1_000_000
 
 
 def push(session: thence.Session, text: str, source: str) -> Results:
-    """Push events written as in case files; give what comes of it."""
-    return rows_of(session.push(tables(text, parse_events(source))))
+    """Push events written as in case files, in one table; give what comes of it."""
+    return rows_of(session.push(one_table(text, parse_events(source))))
 
 
 def seconds(rows: Iterable[Any]) -> list[Any]:

@@ -175,7 +175,7 @@ def test_events_that_no_rule_can_use_are_not_kept(rules: str, kept: int) -> None
     )
     session = program.session()
     session.push({"q": [{"k": 1, "v": v, "time": v + 1} for v in (0, 1, 4, 7, 20)]})
-    held = session._state.events
+    held = session._generations[0].state.events
     assert sum(len(events) for events in held.values()) == kept
 
 

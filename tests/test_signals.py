@@ -18,6 +18,8 @@ WAITS = {
     "in compiled code": "hashlib.pbkdf2_hmac('sha256', b'x', b'y', 2**31 - 1)",
     "on the way out": "try:\n    time.sleep(600)\nfinally:\n    time.sleep(600)",
 }
+SHORT = "from thence.cli import signals; signals.PATIENCE = 0.2"
+"""For what does not end by itself however long it is given."""
 SCRIPT = """
 import hashlib, sys, time
 from pathlib import Path
@@ -49,6 +51,7 @@ def test_a_signal_ends_the_command_and_what_it_had_begun(
     tmp_path: Path, wait: str, number: signal.Signals
 ) -> None:
     code = SCRIPT.format(wait=WAITS[wait].replace("\n", "\n    "))
+    code = code if wait == "in Python" else SHORT + code
     process = subprocess.Popen(
         [sys.executable, "-c", code, tmp_path],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -62,9 +65,10 @@ def test_a_signal_ends_the_command_and_what_it_had_begun(
 
 
 def test_a_second_ctrl_c_ends_what_sees_to_the_first_by_itself() -> None:
-    code = """
+    code = f"""
 import signal, time
 from thence.cli.signals import ends_at_once, patient
+{SHORT}
 
 with ends_at_once(), patient():
     signal.signal(signal.SIGINT, lambda number, frame: None)
@@ -79,13 +83,14 @@ with ends_at_once(), patient():
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=4)
+            process.wait(timeout=1)
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
     finally:
         process.kill()
 
 
+@pytest.mark.spark
 def test_a_stream_that_is_killed_softly_leaves_nothing_behind(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     places = tmp_path / "tmp"
@@ -110,5 +115,5 @@ def test_a_stream_that_is_killed_softly_leaves_nothing_behind(tmp_path: Path) ->
         code = process.wait()
     finally:
         process.kill()
-    assert code == 143
+    assert code == 143, errors.read_text()
     assert list(places.glob("thence-*")) == []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 import venv
@@ -21,10 +20,9 @@ from hosts import batch
 from spark_home import spark_home
 
 import thence
-from thence.logic.policy import CONTEXTS
 
 pyspark = pytest.importorskip("pyspark")
-from cluster_query import CHOSEN, kinds, large  # noqa: E402
+from cluster_query import CHOSEN, POLICIES, kinds, large, policies  # noqa: E402
 
 TESTS = Path(__file__).parent
 # No marker `spark`: that runs in processes of their own.
@@ -84,10 +82,9 @@ def test_the_cases_for_the_cluster_use_every_compiled_loop() -> None:
     assert used == set(loops())
 
 
-@pytest.mark.parametrize("word", [*CONTEXTS, "first", "last", "exclusive", "greedy", "strict"])
+@pytest.mark.parametrize("word", POLICIES)
 def test_the_cases_for_the_cluster_have_every_policy(word: str) -> None:
-    asked = re.compile(rf"\busing\b[^;]*\b{word}\b", re.IGNORECASE)
-    assert any(asked.search(case.program) for case in kinds())
+    assert any(word in asked for case in kinds() for asked in policies(case.program))
 
 
 def test_the_executors_have_no_thence(told: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark.sql.connect")
 pytest.importorskip("grpc")
 
 SCRIPT = str(Path(__file__).with_name("connect_query.py"))
-# No marker `spark`: that runs in processes of their own.
+pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")

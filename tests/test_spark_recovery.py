@@ -25,6 +25,7 @@ from conftest import PROFILE
 
 pytest.importorskip("pyspark")
 import recovery_query
+import recovery_state
 
 TESTS = Path(__file__).parent
 LONG = PROFILE == "long"
@@ -64,11 +65,11 @@ def numbers(folder: Path) -> set[int]:
 
 
 @contextmanager
-def launched(places: Places) -> Iterator[subprocess.Popen[str]]:
+def launched(places: Places, script: str = "recovery_query.py") -> Iterator[subprocess.Popen[str]]:
     """The query in a process group of its own. What is left of that in the end is killed."""
     arguments = [places.events, places.results, places.checkpoint]
     process = subprocess.Popen(
-        [sys.executable, str(TESTS / "recovery_query.py"), *map(str, arguments)],
+        [sys.executable, str(TESTS / script), *map(str, arguments)],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -93,10 +94,10 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
-def killed(places: Places, more: int, pause: float) -> Kill:
+def killed(places: Places, more: int, pause: float, script: str = "recovery_query.py") -> Kill:
     """Start the query, let it do ``more`` batches, and kill it some time after the next began."""
     before = len(places.done())
-    with launched(places) as process:
+    with launched(places, script) as process:
         assert line(process) == "running"
         wait_for(lambda: len(places.done()) >= before + more, process)
         wait_for(lambda: bool(places.begun() - places.done()), process)
@@ -136,3 +137,27 @@ def test_a_query_that_is_killed_again_and_again_loses_nothing_and_repeats_nothin
     assert {row[0] for row in undisturbed} == {"completed", "overdue", "slow", "quick"}
     assert results(spark, rough) == undisturbed
     assert undisturbed == recovery_query.expected(given)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    "rows", [100_000, pytest.param(10_000_000, marks=pytest.mark.long)], ids=["some", "many"]
+)
+def test_a_query_that_remembers_much_is_killed_and_goes_on(
+    spark: Any, tmp_path: Path, rows: int
+) -> None:
+    """Who goes on has none of its runs at hand, and reads them from the state store."""
+    files = recovery_state.made(rows)
+    recovery_state.write(files, tmp_path / "events")
+    places = Places(tmp_path / "events", tmp_path / "found", tmp_path / "checkpoint")
+    kill = killed(places, more=1, pause=0.1, script="recovery_state.py")
+    assert kill.code in (-signal.SIGKILL, 0)
+    query = recovery_state.start(spark, places.events, places.results, places.checkpoint)
+    query.awaitTermination()
+    assert len(places.done()) >= recovery_state.FILES
+    assert results(spark, places) == recovery_state.expected(files)
+    for progress in query.recentProgress:
+        figures = progress.observedMetrics["thence"]
+        assert figures["state_rows"] > rows
+        assert figures["state_bytes"] > 24 * rows
+        assert figures["state_written"] < 1_000_000

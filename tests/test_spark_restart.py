@@ -6,15 +6,18 @@ is not, with the reasons.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import thence
+from thence.engine.state.relation import relation
 from thence.engine.state.state import State
 from thence.model.errors import InputError, StateError
 from thence.model.events import Events
@@ -22,11 +25,13 @@ from thence.model.events import Events
 pytest.importorskip("pyspark")
 from pyspark.errors import StreamingQueryException
 from spark_feed import Folder, Row, event, readable
+from stored_shards import Shard, shard
 
 from thence import spark as ts
+from thence.spark.compatibility import misfits, refusal
+from thence.spark.generations import Replaced, stream_chain, stream_needs
 from thence.spark.restart import check_restart
-from thence.spark.shard_state import misfits, read_state, refusal, write_state
-from thence.spark.stream import stream_chain, stream_needs
+from thence.spark.shard_state import Stored
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 EVENTS = "event a(k int, n int); event b(k int, n int); event c(k int); event clock();\n"
@@ -210,6 +215,21 @@ def test_state_without_lineage_cannot_give_it() -> None:
     assert "it was written with lineage=False" in reasons(PAIR, PAIR, lineage=True)
 
 
+def test_with_lineage_rules_may_come_and_go_but_not_change() -> None:
+    """State tells how events were derived, by the numbers that the rules of an event have."""
+    more = PAIR + "other(k) <- a(k, _);"
+    assert misfits(*map(first_with_lineage, (PAIR, more))) == []
+    assert misfits(*map(first_with_lineage, (more, PAIR))) == []
+    changed = PAIR.replace("20 s", "10 s")
+    assert "it tells of 'pair' events how other rules derived them" in misfits(
+        *map(first_with_lineage, (PAIR, changed))
+    )
+
+
+def first_with_lineage(text: str) -> Mapping[str, Any]:
+    return held(text, lineage=True)[0]
+
+
 def test_a_refusal_names_every_reason_and_the_two_ways_out() -> None:
     assert refusal(["one thing", "another"]) == (
         "the state in the checkpoint does not fit the changed program:\n"
@@ -246,6 +266,19 @@ def test_another_number_of_stages_is_refused_in_words(tmp_path: Path) -> None:
         look(tmp_path, ALARM)
 
 
+def test_a_checkpoint_of_the_format_before_goes_on(tmp_path: Path) -> None:
+    look(tmp_path, PAIR)
+    note = tmp_path / "thence.json"
+    said = json.loads(note.read_text())
+    assert said["version"] == 3
+    for version in (1, 2, 3):
+        note.write_text(json.dumps({**said, "version": version}))
+        look(tmp_path, PAIR)
+    note.write_text(json.dumps({**said, "version": 5}))
+    with pytest.raises(StateError, match="it has format version 5, and not 4 or before"):
+        look(tmp_path, PAIR)
+
+
 @pytest.mark.parametrize(
     "note",
     [
@@ -279,15 +312,12 @@ def test_a_checkpoint_that_cannot_be_read_or_written_is_named(tmp_path: Path) ->
 # -- the state of a shard, changed by somebody
 
 
-def shard_state(text: str) -> tuple[Any, Any, bytes]:
-    """A chain, its first hop, and the bytes of a shard's state in it."""
-    program = thence.compile(text)
-    compiled = program.plan
-    chain = stream_chain(compiled, stream_needs(compiled, False), ("pair",), 2, False, False)
-    hop = chain.hops[0]
+def shard_state(text: str) -> tuple[Shard, bytes]:
+    """A shard that remembers two events, and the entry in which they are."""
+    found = shard(text, ("pair",))
     times = np.array([1, 2])
     events = Events(times, times, {"k": pa.array([1, 2]), "s": pa.array(["x", "yy"])})
-    return chain, hop, write_state(chain, hop, State(0, 2, {"a": events}))
+    return found, found.write(State({"a": 0, "b": 0}, 2, {"a": relation(events)}), Stored()).header
 
 
 TEXTS = (
@@ -297,29 +327,39 @@ TEXTS = (
 
 
 def test_the_state_of_a_shard_is_checked_when_it_is_read() -> None:
-    chain, hop, stored = shard_state(TEXTS)
-    assert read_state(chain, hop, (stored,)).rows == 2
+    found, stored = shard_state(TEXTS)
+    assert found.read().state.rows == 2
     place = stored.rindex(np.array([0, 1, 3], np.int32).tobytes())
     for offset in (2**30, -5, 2):
         broken = bytearray(stored)
         broken[place + 4 : place + 8] = np.int32(offset).tobytes()
+        found.header = (bytes(broken),)
         if offset == 2:  # another text, but one
-            assert read_state(chain, hop, (bytes(broken),)).rows == 2
+            assert found.read().state.rows == 2
             continue
         with pytest.raises(StateError, match="the saved state is damaged"):
-            read_state(chain, hop, (bytes(broken),))
+            found.read()
     for cut in (0, 3, 10, len(stored) - 1):
+        found.header = (stored[:cut],)
         with pytest.raises(StateError):
-            read_state(chain, hop, (stored[:cut],))
+            found.read()
 
 
 @pytest.mark.parametrize(
-    "change", [(b'"horizon"', b'"horizen"'), (b'"holds"', b'"helds"'), (b'"a"', b'"z"')]
+    "change",
+    [
+        (b'"horizons"', b'"horizens"'),
+        (b'"holds"', b'"helds"'),
+        (b'"a"', b'"z"'),
+        (b'"runs"', b'"rums"'),
+        (b'"after"', b'"afters"'),
+    ],
 )
 def test_a_shard_whose_header_says_something_else_is_refused(change: tuple[bytes, bytes]) -> None:
-    chain, hop, stored = shard_state(TEXTS)
+    found, stored = shard_state(TEXTS)
+    found.header = (stored.replace(*change),)
     with pytest.raises(StateError):
-        read_state(chain, hop, (stored.replace(*change),))
+        found.read()
 
 
 # -- real queries
@@ -332,15 +372,18 @@ class Restarts:
         self._spark = spark
         self._folder = Folder(path / "events")
         self._checkpoint = str(path / "checkpoint")
+        self.late = 0
+        """How many events came too late in the last run."""
 
     def add(self, *events: dict[str, Any]) -> None:
         """Further events, for the next run."""
         self._folder.add(*events)
 
-    def run(self, text: str, **options: Any) -> list[Row]:
+    def run(self, text: str | Replaced, **options: Any) -> list[Row]:
         """Run until every event has been read, and give what was found."""
         given = self._folder.stream(self._spark, "k int, n int")
-        found = ts.detect(thence.compile(text), given, **options)
+        program = thence.compile(text) if isinstance(text, str) else text
+        found = ts.detect(program, given, **options)
         rows: list[Any] = []
         query = (
             found.writeStream.option("checkpointLocation", self._checkpoint)
@@ -349,6 +392,8 @@ class Restarts:
             .start()
         )
         query.awaitTermination()
+        told = [p.observedMetrics["thence"] for p in query.recentProgress if p.observedMetrics]
+        self.late = sum(row["late"] for row in told)
         return readable(rows)
 
 
@@ -427,3 +472,19 @@ def test_another_number_of_partitions_in_the_session_loses_nothing(
         spark.conf.set(PARTITIONS, before)
     found += restarts.run(PAIR)
     assert found == [("pair", k, 0.0, 5.0) for k in range(5)]
+
+
+def test_a_query_goes_on_from_a_checkpoint_of_the_format_before(spark: Any, tmp_path: Path) -> None:
+    """All state of a shard was one value then. It remembers an `a` of 1 at 0 s, of 2 at 4 s, and of
+    3 to 599 at 6 s."""
+    checkpoint = tmp_path / "checkpoint"
+    with ZipFile(Path(__file__).parent / "checkpoints" / "version1.zip") as archive:
+        archive.extractall(checkpoint)
+    # Spark notes where a file of the checkpoint is; here it stands for that.
+    note = checkpoint / "state" / "0" / "_metadata" / "v2" / "0"
+    note.write_text(note.read_text().replace("CHECKPOINT", f"file:{checkpoint}"))
+    restarts = Restarts(spark, tmp_path)
+    restarts.add(event("b", 8, k=1), event("b", 9, k=500))
+    assert restarts.run(PAIR) == [("pair", 1, 0.0, 8.0), ("pair", 500, 6.0, 9.0)]
+    restarts.add(event("b", 10, k=501), event("b", 21, k=1), event("b", 21, k=502))
+    assert restarts.run(PAIR) == [("pair", 501, 6.0, 10.0), ("pair", 502, 6.0, 21.0)]

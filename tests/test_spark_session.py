@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from thence import InputError
+import thence
+from thence import InputError, InputWarning
 from thence import spark as ts
 from thence.spark.errors import explain_failure, explained
-from thence.spark.sessions import ROCKSDB, settings
+from thence.spark.sessions import CHANGELOG, ROCKSDB, settings
 
 pytestmark = pytest.mark.spark  # some are about sessions in processes of their own
 
@@ -44,6 +45,20 @@ def test_the_session_of_another_thread_is_found(spark: Any) -> None:
 
 def test_streams_have_the_state_store_they_need(spark: Any) -> None:
     assert spark.conf.get("spark.sql.streaming.stateStore.providerClass") == ROCKSDB
+
+
+def test_a_state_store_that_writes_more_than_is_new_is_warned_of(spark: Any) -> None:
+    program = thence.compile("event a(k int); r(k) <- a(k);")
+    events = spark.readStream.format("rate").load().selectExpr("timestamp as time", "value as k")
+    before = spark.conf.get(CHANGELOG)
+    spark.conf.set(CHANGELOG, "false")
+    try:
+        with pytest.warns(InputWarning, match="write whole files of its state store") as caught:
+            ts.detect(program, {"a": events})
+    finally:
+        spark.conf.set(CHANGELOG, before)
+    assert CHANGELOG in str(caught[0].message)
+    assert caught[0].filename == __file__
 
 
 def test_times_are_in_utc_whatever_the_machine_says(spark: Any) -> None:

@@ -150,7 +150,7 @@ def test_a_small_table_travels_inside_the_task() -> None:
     found = given_tables(PROGRAM, part_of("lent"), TABLES, whole=True)
     facts = shipped(found, ["catalogue"], spark=None)
     assert facts.data and not facts.file
-    assert facts.read()["catalogue"].columns["title"].to_pylist() == ["Emma", "Ulysses"]
+    assert facts.read()["catalogue"].whole().columns["title"].to_pylist() == ["Emma", "Ulysses"]
 
 
 def test_what_looks_nothing_up_carries_nothing() -> None:
@@ -161,7 +161,7 @@ def test_what_looks_nothing_up_carries_nothing() -> None:
 def test_state_does_not_hold_tables() -> None:
     session = PROGRAM.session(tables=TABLES)
     session.push({"checkout": CHECKOUTS})
-    assert b"Ulysses" not in encode(session._state, {}) != encode(State(), {})
+    assert b"Ulysses" not in encode(session._generations[0].state, {}) != encode(State(), {})
 
 
 def test_a_table_keeps_no_rule_from_a_key() -> None:

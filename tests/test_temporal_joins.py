@@ -182,7 +182,7 @@ def test_state_holds_only_what_has_met_what_must_come_before_it() -> None:
         session.push({"a": [{"k": 1, "time": 1}]})
         session.push({"b": rows})
         session.advance(200 * SECOND)
-        kept.append(len(session._state.events["b"]))
+        kept.append(len(session._generations[0].state.events["b"]))
         assert session.push({"c": [{"k": 1, "time": 300 * SECOND}]})["r"].num_rows == 1
     # The latest is looked at when few are left, which is not worth it.
     assert kept[0] <= 3

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
 
 import thence
 from benchmarks.hard.rows import Made, Row, every
+from thence.io.write import writing
 
 MEGABYTE = 1_000_000
 FAR = "2030-01-01T00:00:00Z"
@@ -43,6 +46,17 @@ def _until(time: Any) -> Any:
     return run
 
 
+def _to_parquet(program: thence.Program, events: Made) -> int:
+    """Write all results to a file, and none of them keep; how many there are."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "found.parquet"
+        found = program.run_batches(events, memory_limit="150 MB")
+        with found, writing(found.schemas, path) as writer:
+            for event, batch in found:
+                writer.add(event, batch)
+        return sum(writer.counts.values())
+
+
 ROWS = (
     Row(
         "a seq b, one key, 200,000 each, no window",
@@ -51,6 +65,15 @@ ROWS = (
         bar=0.5,
         memory=300 * MEGABYTE,
         refused=thence.LimitError,
+    ),
+    Row(
+        "a seq b within 200 us, 20 million pairs to Parquet",
+        "event a(k int); event b(k int); r(k) <- (a(k) seq b(k)) within 200 us;",
+        _pairs,
+        bar=15.0,
+        results=100 * PAIRS - 99 * 100 // 2,
+        memory=150 * MEGABYTE,
+        act=_to_parquet,
     ),
     Row(
         "periodic(a, 1 us, b) with a far horizon",

@@ -26,6 +26,7 @@ from thence.model.errors import (
 from thence.program import Program, build, check, compile, load, optimisations
 
 if TYPE_CHECKING:
+    from thence.batches import Batches
     from thence.causes import Absence, Cause, Derivation
     from thence.hierarchy import Hierarchy
     from thence.lang.python import *  # noqa: F403
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Absence",
     "Attribute",
+    "Batches",
     "BuildError",
     "Cause",
     "CheckError",
@@ -88,6 +90,7 @@ __all__ = [
 # These, and what programs in Python are made of, wait until somebody asks.
 _HOMES = {
     "Absence": "thence.causes",
+    "Batches": "thence.batches",
     "Cause": "thence.causes",
     "Derivation": "thence.causes",
     "Hierarchy": "thence.hierarchy",

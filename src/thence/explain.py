@@ -49,8 +49,13 @@ def explain(plan: Plan) -> str:
     return plan_text(plan, _rules(plan), _expected(plan))
 
 
-def analyzed(measured: Measured) -> str:
-    """The plan of a run, with what every operator was expected to do and what it did."""
+def analyzed(several: Sequence[Measured]) -> str:
+    """The plan of a run, or the plans of rules that began one after another, with what every
+    operator was expected to do and what it did."""
+    return "\n".join(map(_analyzed, several))
+
+
+def _analyzed(measured: Measured) -> str:
     notes = {rule: tuple(_lines(measured, rule)) for rule in measured.plan.prepared}
     return plan_text(measured.plan, _rules(measured.plan), notes) + _summary(measured)
 
@@ -60,13 +65,19 @@ def as_json(plan: Plan) -> str:
     return json.dumps(plan.to_json(), indent=2, ensure_ascii=False)
 
 
-def analyzed_json(measured: Measured) -> str:
-    """The plan of a run as JSON text, with what every operator did."""
+def analyzed_json(several: Sequence[Measured]) -> str:
+    """The plan of a run as JSON text, with what every operator did; a list of plans where rules
+    began one after another."""
+    found = [_analyzed_json(measured) for measured in several]
+    return json.dumps(found if len(found) > 1 else found[0], indent=2, ensure_ascii=False)
+
+
+def _analyzed_json(measured: Measured) -> dict[str, Any]:
     found = {rule: _operators(measured, rule) for rule in measured.plan.prepared}
     whole = plan_json(measured.plan, found)
     derived = {event: _passed(measured.meter.derived(event)) for event in measured.plan.derived}
     whole["run"] = {"steps": measured.steps, "replanned": measured.replanned, "derived": derived}
-    return json.dumps(whole, indent=2, ensure_ascii=False)
+    return whole
 
 
 def _rules(plan: Plan) -> dict[str, list[str]]:

@@ -7,17 +7,17 @@ one has its first result soon.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
 from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram
 from thence.model.errors import BuildError, Diagnostic, InputError, LimitError, ProgramError
 from thence.model.events import Events
-from thence.model.instants import instant
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 from thence.plan import Plan, make
@@ -27,8 +27,10 @@ from thence.plan.statistics import statistics as given_statistics
 
 if TYPE_CHECKING:
     from thence.engine.limits.growth import Limits
+    from thence.engine.run.step import Options
     from thence.explain import Measured
     from thence.hierarchy import Hierarchy
+    from thence.io.ingest import Reader
     from thence.results import Results
     from thence.session import Session
 
@@ -162,9 +164,9 @@ class Program:
         measured = self._measured(analyze)
         return analyzed(measured) if format == "text" else analyzed_json(measured)
 
-    def _measured(self, analyze: Any) -> Measured:
-        """What was measured of a run, of a session, or of the last run."""
-        from thence.explain import Measured
+    def _measured(self, analyze: Any) -> tuple[Measured, ...]:
+        """What was measured of a run, of the rules of a session that began together, or of the last
+        run."""
         from thence.results import Results
         from thence.session import Session
 
@@ -183,9 +185,11 @@ class Program:
             raise InputError(
                 "results of a session's push were not measured by themselves: pass the session"
             )
-        if not isinstance(found, Measured) or found.program != self._checked.program:
+        several: tuple[Measured, ...] = found if isinstance(found, tuple) else (found,)
+        ran = analyze._program._checked if isinstance(analyze, Session) else several[0]
+        if ran.program != self._checked.program:
             raise InputError("analyze must be about a run of this program, not of another one")
-        return found
+        return several
 
     def hierarchy(self) -> Hierarchy:
         """The layers of the program: which events are built on which, from the input upwards."""
@@ -202,6 +206,7 @@ class Program:
         lineage: bool = False,
         trace: bool = False,
         emit: Any = None,
+        coverage: Any = None,
         progress: Callable[[int, int], None] | None = None,
         memory_limit: Any = None,
         max_matches: int | None = None,
@@ -211,7 +216,10 @@ class Program:
         ``events`` is a mapping of event names to tables, or one table with a ``type`` column; a
         table is anything Arrow can read, a pandas or polars frame, a list of dicts, or a path to
         ``.parquet``, ``.csv`` or ``.jsonl``. ``until`` is the time up to which everything has
-        been seen; without it, the latest event time. ``tables`` maps the names of the program's
+        been seen, or a mapping from inputs to such times; without it, the latest event time.
+        ``coverage`` maps inputs that are known over certain times only to those, as pairs
+        ``(from, to)``, where None leaves a side open: nothing is taken to be absent at others.
+        ``tables`` maps the names of the program's
         static tables to tables of the same kinds, without times. ``lineage`` adds a column that
         names the base events behind each result. ``trace`` keeps the events, so that
         ``results.trace`` can tell what a result was made of; with ``lineage`` it always can.
@@ -229,13 +237,138 @@ class Program:
         from thence.engine.limits.growth import limits
 
         bounds = limits(memory_limit, max_matches)
+        try:
+            with self._limited():
+                return self._run(
+                    events, until, coverage, tables, lineage, kept, requested, progress, bounds
+                )
+        except LimitError as error:
+            if max_matches is None and not kept:
+                self._say_batches(error, requested)
+            raise
+
+    def _say_batches(self, error: LimitError, requested: tuple[str, ...]) -> None:
+        """Say so where results that do not fit could be given out as they are found."""
+        if error.rule in self.plan_for(requested).whole.flows:
+            error.hint = f"{error.hint}; or take results as they are found, with run_batches"
+
+    def run_batches(
+        self,
+        events: Any,
+        until: Any = None,
+        *,
+        coverage: Any = None,
+        tables: Any = None,
+        lineage: bool = False,
+        emit: Any = None,
+        batch_rows: int = 1 << 17,
+        progress: Callable[[int, int], None] | None = None,
+        memory_limit: Any = None,
+        max_matches: int | None = None,
+    ) -> Any:
+        """Find what :meth:`run` finds, and give it out as Arrow record batches while it is found,
+        so that there may be more of it than fits into memory.
+
+        With ``emit`` the name of one event this is a ``pyarrow.RecordBatchReader``; otherwise a
+        :class:`thence.Batches`, which gives pairs of a name and a ``pyarrow.RecordBatch``.
+        Each result comes once. Rows of a batch are sorted by start; batches are in no particular
+        order, and have at most ``batch_rows`` rows.
+
+        Events are read at once, and results found when batches are asked for. Those that rules
+        read, choose from, aggregate or derive in several ways are held until they are complete; all
+        others are made chunk by chunk. ``memory_limit`` and ``max_matches`` are as for :meth:`run`:
+        a result that is given out takes no memory, but counts as a match.
+        """
+        from thence.batches import Batches, checked_rows, schema_of
+        from thence.engine.limits.growth import limits
+
+        requested = self._emitted(emit)
+        rows, bounds = checked_rows(batch_rows), limits(memory_limit, max_matches)
+        schemas = {name: schema_of(self._checked.schemas[name], lineage) for name in requested}
         with self._limited():
-            return self._run(events, until, tables, lineage, kept, requested, progress, bounds)
+            found = self._batches(
+                events, until, coverage, tables, lineage, requested, rows, schemas, progress, bounds
+            )
+        if not isinstance(emit, str):
+            return Batches(schemas, found)
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(schemas[emit], (batch for _, batch in found))
+
+    def _batches(
+        self,
+        events: Any,
+        until: Any,
+        coverage: Any,
+        tables: Any,
+        lineage: bool,
+        requested: tuple[str, ...],
+        rows: int,
+        schemas: Mapping[str, Any],
+        progress: Callable[[int, int], None] | None,
+        bounds: Limits,
+    ) -> Iterator[tuple[str, Any]]:
+        from thence.batches import CHUNK_ROWS, record_batches
+        from thence.engine.provenance.lineage import Provenance
+        from thence.engine.run.given_out import given_out
+        from thence.engine.run.step import step
+        from thence.engine.state.state import State
+        from thence.input_times import gaps_of, horizons_until
+
+        gaps = gaps_of(coverage, self.plan.inputs)
+        plan = self.plan_for(requested, lineage)
+        found, facts = self._given(plan, events, tables, lineage, bounds)
+        options, measured = self._options(plan, found, facts, lineage, progress, bounds)
+        self._last = measured
+        horizons = horizons_until(until, _latest(found), plan.inputs)
+        size = max(rows, CHUNK_ROWS)
+        if not lineage:
+            pieces = given_out(plan.whole, State(gaps=gaps), found, horizons, options, size)
+            return record_batches(pieces, schemas, rows, self._limited)
+        # A result is complete once all its derivations are there.
+        after, results = step(plan.whole, State(gaps=gaps), found, horizons, options)
+        told = Provenance(after.store.indexed(), plan.rulebook).with_lineage
+        return record_batches(results.items(), schemas, rows, self._limited, told)
+
+    def _given(
+        self, plan: Plan, events: Any, tables: Any, whole: bool, bounds: Limits
+    ) -> tuple[dict[str, Events], dict[str, Events]]:
+        """The events and the facts of a run, if they fit into what it may take."""
+        from thence.engine.limits.growth import Budget
+        from thence.io.reading_progress import checking
+
+        with checking(Budget(bounds).read):
+            found = self._reader(plan, whole, warn=True).read_all(events)
+            return found, self._facts(plan, tables)
+
+    def _options(
+        self,
+        plan: Plan,
+        found: Mapping[str, Events],
+        facts: Mapping[str, Events],
+        lineage: bool,
+        progress: Callable[[int, int], None] | None,
+        bounds: Limits,
+    ) -> tuple[Options, Measured]:
+        """How a plan is run over some events, and what will be measured of that."""
+        from thence.engine.limits.measure import Meter
+        from thence.engine.run.step import Options
+        from thence.engine.state.relation import Relation
+        from thence.explain import Measured
+
+        sample, meter = sampled({**found, **facts}), Meter()
+        known = plan.statistics
+        if plan.orders_by_values and not known.events:
+            known = sample.statistics(plan.key_columns)
+        looked_up = {name: Relation(rows) for name, rows in facts.items()}
+        options = Options(lineage, None, progress, looked_up, bounds, known, meter)
+        return options, Measured(plan, meter, self._checked.program, sample)
 
     def _run(
         self,
         events: Any,
         until: Any,
+        coverage: Any,
         tables: Any,
         lineage: bool,
         kept: bool,
@@ -243,31 +376,31 @@ class Program:
         progress: Callable[[int, int], None] | None,
         bounds: Limits,
     ) -> Results:
-        from thence.engine.limits.measure import Meter
-        from thence.engine.run.step import Options, step
+        from thence.engine.provenance.lineage import Provenance
+        from thence.engine.run.step import step
         from thence.engine.state.state import State
-        from thence.explain import Measured
+        from thence.input_times import gaps_of, horizons_until
         from thence.results import Results
 
+        gaps = gaps_of(coverage, self.plan.inputs)
         plan = self.plan_for(None if kept else requested, kept)
-        found = self._read(plan, events, kept, warn=True)
-        facts = self._facts(plan, tables)
-        horizon = _horizon(until, found)
+        found, facts = self._given(plan, events, tables, kept, bounds)
+        horizons = horizons_until(until, _latest(found), plan.inputs)
         part = plan.everything if kept else plan.whole
-        sample, meter = sampled(found | facts), Meter()
-        known = plan.statistics
-        if plan.orders_by_values and not known.events:
-            known = sample.statistics(plan.key_columns)
-        options = Options(lineage, None, progress, facts, bounds, known, meter)
-        _, results = step(part, State(), found, horizon, options)
-        measured = self._last = Measured(plan, meter, self._checked.program, sample)
+        options, measured = self._options(plan, found, facts, lineage, progress, bounds)
+        after, results = step(part, State(gaps=gaps), found, horizons, options)
+        self._last = measured
         asked = {name: results[name] for name in requested}
         if not kept:
-            return Results(asked, None, measured)
+            return Results(asked, None, measured, bounds)
         from thence.trace import Run
 
         seen, source = {**found, **facts, **results}, self._checked.program.source
-        return Results(asked, Run(part, source, seen, horizon), measured)
+        told = {}
+        if lineage:
+            told = dict.fromkeys(requested, Provenance(after.store, part.rulebook))
+        run = Run(part, source, seen, horizons, gaps)
+        return Results(asked, run, measured, bounds, told)
 
     def session(
         self,
@@ -278,27 +411,41 @@ class Program:
         allow_unbounded: bool = False,
         lineage: bool = False,
         emit: Any = None,
+        coverage: Any = None,
+        sources: Any = None,
+        idle_after: Any = None,
+        clock: Callable[[], float] = time,
         memory_limit: Any = None,
         max_matches: int | None = None,
     ) -> Session:
         """Run the program batch by batch, as events come.
 
         Events may come up to ``max_delay`` out of order (a duration such as ``"2s"``; none by
-        default). ``tables`` maps the names of the program's static tables to their rows, for the
-        whole session. ``state`` continues a session that was saved, with its delay unless another
-        one is given; tables are no part of it, and are given again. A program whose state has no
-        bound is refused unless ``allow_unbounded`` is set. ``emit`` limits what is given back to
-        some names: what only the others rest on is neither derived nor remembered.
-        ``memory_limit`` and ``max_matches`` hold for each ``push`` and ``advance`` as they do for
+        default), or a mapping from inputs to durations. Each input has a horizon of its own, by
+        what it brings. ``sources`` maps inputs to the names of their sources, where they have
+        several: then the slowest of them counts. ``coverage`` is as for :meth:`run`. With
+        ``idle_after`` (a duration), an input that has brought nothing for so long, by the wall
+        clock ``clock``, no longer holds anything up while others go on. ``tables`` maps the names
+        of the program's static tables to their rows, for the whole session. ``state`` continues a
+        session that was saved, with its delay unless another one is given; tables are no part of
+        it, and are given again. A program whose state has no bound is refused unless
+        ``allow_unbounded`` is set. ``emit`` limits what is given back to some names: what only
+        the others rest on is neither derived nor remembered. ``memory_limit`` and ``max_matches``
+        hold for each ``push`` and ``advance`` as they do for
         :meth:`run`; one that fails by them changes nothing in the session.
         """
         from thence.engine.limits.growth import limits
-        from thence.session import Session
+        from thence.generation import How
+        from thence.input_times import gaps_of
+        from thence.session import Session, Timing
 
         bounds = limits(memory_limit, max_matches)
         plan = self.plan_for(self._emitted(emit), lineage)
         facts = self._facts(plan, tables)
-        return Session(self, plan, max_delay, state, allow_unbounded, lineage, facts, bounds)
+        gaps = gaps_of(coverage, plan.inputs)
+        timing = Timing(max_delay, sources, idle_after, clock, gaps)
+        how = How(lineage, allow_unbounded, bounds)
+        return Session(self, plan, timing, state, how, facts)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
@@ -326,27 +473,19 @@ class Program:
                 raise InputError(f"the program derives no event '{name}'; it derives: {known}")
         return names
 
-    def _read(
-        self,
-        plan: Plan,
-        events: Any,
-        whole: bool,
-        warn: bool = False,
-        after: int | None = None,
-    ) -> dict[str, Events]:
-        """Events with the columns that rules read, or with all of them. Where everything ends after
-        ``after``, events that no rule reads may be represented by their latest."""
-        from thence.io.ingest import read_events
+    def _reader(self, plan: Plan, whole: bool, warn: bool = False) -> Reader:
+        """What reads events with the columns that rules read, or with all of them. Events that no
+        rule reads still tell how far time has come; their latest may stand for all of them."""
+        from thence.io.ingest import reader_of
 
         columns = plan.columns
         schemas = {schema.name: schema for schema in self.events}
-        # Events that no rule reads still tell how far time has come.
         read = {
             name: schema.names if whole else columns.get(name, frozenset())
             for name, schema in schemas.items()
         }
         unread = [name for name in schemas if name not in columns]
-        return read_events(events, schemas, None, read, warn, unread, after, self._table_schemas)
+        return reader_of(schemas, None, read, warn, unread, self._table_schemas)
 
     @cached_property
     def _table_schemas(self) -> dict[str, EventSchema]:
@@ -380,11 +519,9 @@ def _without_collection_pauses() -> Iterator[None]:
         gc.enable()
 
 
-def _horizon(until: Any, events: dict[str, Events]) -> int:
-    from thence.engine.state.state import NEVER
+def _latest(events: dict[str, Events]) -> int:
+    from thence.plan.horizons import NEVER
 
-    if until is not None:
-        return instant(until, "until")
     return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)
 
 

@@ -2,31 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from thence.engine.arrays.rows import concat, select, take
-from thence.engine.limits.growth import Limits
-from thence.engine.limits.measure import Meter
-from thence.engine.run.step import Options, step
-from thence.engine.state.saved import check_state, shape_of
-from thence.engine.state.state import NEVER, State, damaged, fingerprint, restore, save
+from thence.engine.arrays.rows import concat, take
+from thence.engine.provenance.lineage import Provenance
+from thence.engine.state.remembered import remembered
+from thence.engine.state.state import State, damaged
+from thence.engine.window.coverage import EVER
 from thence.explain import Measured
-from thence.model.errors import InputError, StateError
+from thence.generation import Generation, How, begun
+from thence.input_times import delays_of, input_names, least
+from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.instants import instant, length
-from thence.model.time import LONGEST, format_duration
-from thence.plan.make import replanned
-from thence.plan.retention import bounded
-from thence.plan.statistics import Running, Statistics
+from thence.model.time import format_timestamp
+from thence.plan.horizons import CLOCK, NEVER, completed
 from thence.results import Results, as_table
+from thence.rule_changes import changes
+from thence.saved_session import read_session, write_session
+from thence.source_times import SourceTimes, read_times, source_times, written_times
 
 if TYPE_CHECKING:
     from thence.plan import Plan
     from thence.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a session is told of the times of its inputs."""
+
+    max_delay: Any
+    sources: Any
+    idle_after: Any
+    clock: Callable[[], float]
+    gaps: Mapping[str, Sequence[tuple[int, int]]]
+
+    def begun(self, inputs: Collection[str]) -> SourceTimes:
+        """The sources of a session that begins."""
+        idle = None if self.idle_after is None else length(self.idle_after, "idle_after")
+        delays = delays_of(self.max_delay, inputs)
+        return source_times(inputs, delays, self.sources, idle, self.clock())
+
+    def restored(
+        self, begun: SourceTimes, extra: Mapping[str, Any], horizons: Mapping[str, int]
+    ) -> SourceTimes:
+        """The sources of a session that goes on, from what was saved of it."""
+        if self.gaps:
+            raise InputError("coverage: a session that goes on has the coverage that it began with")
+        return read_times(extra, begun, self.max_delay is None, self.sources is None, horizons)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What changed when another program took the place of a session's own: the derived events that
+    go on, those that begin after ``begin`` (microseconds), and those that are gone."""
+
+    kept: tuple[str, ...]
+    begun: tuple[str, ...]
+    gone: tuple[str, ...]
+    begin: int | None
 
 
 class Session:
@@ -41,56 +77,29 @@ class Session:
         self,
         program: Program,
         plan: Plan,
-        max_delay: Any,
+        timing: Timing,
         state: bytes | None,
-        allow_unbounded: bool,
-        lineage: bool,
+        how: How,
         tables: Mapping[str, Events],
-        limits: Limits,
     ) -> None:
         self._program = program
         self._plan = plan
-        self._delay = 0 if max_delay is None else length(max_delay, "max_delay")
-        self._needs = plan.certain_needs if allow_unbounded else bounded(plan.needs)
-        self._running = Running(plan.key_columns)
-        self._meter, self._steps, self._replanned = Meter(), 0, 0
-        self._options = Options(
-            lineage,
-            self._needs.retention,
-            tables=tables,
-            limits=limits,
-            known=plan.statistics,
-            meter=self._meter,
-        )
-        self._state = State()
+        self._how = how
+        self._clock = timing.clock
+        self._times = timing.begun(plan.inputs)
+        self._reader = program._reader(plan, whole=True)
         self._late: dict[str, Events] = {}
         self._late_counts: dict[str, int] = {}
+        first = begun(program, plan, how, tables, State(gaps=timing.gaps))
+        self._generations: tuple[Generation, ...] = (first,)
         if state is not None:
-            self._state, extra = restore(state, self._fingerprint)
-            self._check(self._state)
+            self._generations, extra = read_session(state, first, tables)
             self._late_counts = self._counts_in(extra)
-            if max_delay is None:
-                self._delay = _delay_in(extra)
-
-    @property
-    def _fingerprint(self) -> str:
-        """What saved state rests on: the program, what is kept of it, and for how long."""
-        instants = ",".join(sorted(self._needs.instants))
-        what = [self._program.source.text, str(self._options.lineage), instants]
-        if self._plan.outputs != self._plan.public:
-            what.append(f"emit {','.join(self._plan.outputs)}")
-        if self._plan.off:
-            what.append(f"without {','.join(sorted(self._plan.off))}")
-        return fingerprint("\n".join(what))
-
-    def _check(self, state: State) -> None:
-        """Refuse state that this session could not have saved."""
-        needs = self._needs
-        shape = shape_of(self._plan.whole, needs.retention, self._options.lineage, needs.instants)
-        try:
-            check_state(state, shape)
-        except StateError as problem:
-            raise damaged(problem) from None
+            first = self._generations[0]
+            horizons = completed(first.state.horizons, first.plan.inputs)
+            if first.begin is not None:
+                horizons = {}
+            self._times = timing.restored(self._times, extra, horizons)
 
     def _counts_in(self, extra: Mapping[str, Any]) -> dict[str, int]:
         counts = extra.get("late")
@@ -101,66 +110,189 @@ class Session:
             raise damaged("it does not say how many events came late")
         return counts
 
-    def push(self, events: Any) -> Results:
+    def push(self, events: Any, *, source: str | None = None) -> Results:
         """Take new events; give the results that became certain.
 
-        Events that end at or before the horizon come too late: they change nothing, and go to
-        :attr:`late`.
+        A table that is given under the name of an input moves the horizon of that input alone; one
+        table with a column ``type`` those of all. Where an input has several sources, ``source``
+        says from which of them the events are. Events that end at or before the horizon of their
+        input come too late: they change nothing, and go to :attr:`late`.
         """
         with self._program._limited():
-            return self._push(events)
+            furthest = max(self._times.horizons.values(), default=NEVER)
+            found = self._reader.read(events, furthest)
+            return self._take(found, self._reader.names_in(events), source)
 
-    def _push(self, events: Any) -> Results:
-        found = self._program._read(self._plan, events, whole=True, after=self._state.horizon)
-        for name in self._needs.instants:
-            _refuse_intervals(name, found[name])
-        accepted, late = {}, {}
+    def push_one(
+        self,
+        event: str,
+        record: Mapping[str, Any] | None = None,
+        /,
+        *,
+        source: str | None = None,
+        **attributes: Any,
+    ) -> Results:
+        """Take one new event, as ``push`` does: its attributes, and ``time`` or ``start`` and
+        ``end``.
+
+        They are given by keyword, ``push_one("order", id=7, time="2026-01-01T08:00:00Z")``, or as
+        one record, which may have any names: ``push_one("order", {"from": "x", "time": 3})``.
+        """
+        with self._program._limited():
+            found = self._reader.read_one(event, _one(event, record, attributes))
+            return self._take(found, (event,), source)
+
+    def _take(
+        self,
+        found: Mapping[str, Events],
+        names: Collection[str] | None,
+        source: str | None,
+    ) -> Results:
+        """A step with the events that were read, without those that come too late. ``names`` are
+        the inputs that have a table of their own; None where there is one for all."""
+        for generation in self._generations:
+            generation.check(found)
+        times = self._brought(found, names, source)
+        accepted, late, horizons = {}, {}, self._times.horizons
         for name, batch in found.items():
-            missed = batch.end <= self._state.horizon
+            missed = batch.end <= horizons[name]
             if missed.any():
                 late[name], batch = take(batch, missed), take(batch, ~missed)
-            accepted[name] = batch if self._options.lineage else self._narrow(name, batch)
-        latest = max((int(e.end.max()) for e in accepted.values() if len(e)), default=NEVER)
-        latest = max(latest, self._state.latest)
-        horizon = latest - self._delay - 1 if latest > NEVER else NEVER
-        results = self._step(accepted, horizon)
+            accepted[name] = batch
+        results = self._step(accepted, times)
         self._keep_late(late)
         return results
 
-    def _narrow(self, name: str, events: Events) -> Events:
-        """Events with only the columns that rules read."""
-        return select(events, [c for c in events.columns if c in self._plan.columns.get(name, ())])
+    def _brought(
+        self, found: Mapping[str, Events], names: Collection[str] | None, source: str | None
+    ) -> SourceTimes:
+        """The sources after they have brought some events: a table of its own for each input, or
+        one for all that the source has."""
+        latest = {name: int(batch.end.max()) for name, batch in found.items() if len(batch)}
+        given = latest if names is None else [name for name in names if name in found]
+        keys = self._times.keys(given, source, "push")
+        now = self._clock()
+        if names is not None:
+            last = {key: latest[key[0]] for key in keys if key[0] in latest}
+        else:
+            along = self._times.together(source, "push")
+            last = dict.fromkeys(along, max(latest.values())) if latest else {}
+        return self._times.brought(last, now).idling(now)
 
-    def advance(self, time: Any) -> Results:
-        """Say that every event up to and including a time has been seen, with or without events."""
+    def advance(self, time: Any, inputs: Any = None, *, source: str | None = None) -> Results:
+        """Say that every event up to and including a time has been seen, with or without events:
+        of all inputs, or of those that are named; of one of their sources, or of all."""
+        names = self._plan.inputs if inputs is None else inputs
+        names = input_names(names, self._plan.inputs, "advance")
+        if source is None:
+            keys = [key for key in self._times.sources if key[0] in names]
+        elif inputs is None:
+            keys = self._times.together(source, "advance")
+        else:
+            keys = self._times.keys(names, source, "advance")
+        now, reached = self._clock(), instant(time, "advance")
         with self._program._limited():
-            return self._step({}, instant(time, "advance"))
+            times = self._times.advanced(keys, reached, now).idling(now)
+            return self._step({}, times, reached if inputs is None and source is None else NEVER)
 
     def finish(self) -> Results:
         """Say that no more events come: finalise everything up to the latest event."""
         with self._program._limited():
-            return self._step({}, self._state.latest)
+            last = self._latest
+            times = self._times.advanced(self._times.sources.keys(), last, self._clock())
+            return self._step({}, times, last)
 
-    def _step(self, events: Mapping[str, Events], horizon: int) -> Results:
-        self._state, results = step(self._plan.whole, self._state, events, horizon, self._options)
-        self._steps += 1
-        if self._running.add(events) and self._running.current.drifted(self._plan.statistics):
-            self._replan(self._running.current)
-        return Results(results)
+    def _step(
+        self, events: Mapping[str, Events], times: SourceTimes, clock: int = NEVER
+    ) -> Results:
+        horizons = {**times.horizons, CLOCK: clock}
+        steps = [
+            (generation, seen := generation.own(events), generation.step(seen, horizons))
+            for generation in self._generations
+        ]
+        results: dict[str, Events] = {}
+        told: dict[str, Provenance] = {}
+        for generation, seen, (state, found) in steps:
+            generation.taken(state, seen)
+            results |= found
+            told |= generation.told(found)
+        self._times = times
+        own = {name: results[name] for name in self._plan.outputs}
+        return Results(own, provenance=told)
 
-    def _replan(self, statistics: Statistics) -> None:
-        """Decide anew what depends on statistics. What is derived and kept stays as it is, and with
-        it the state."""
-        self._plan = replanned(self._plan, statistics)
-        self._options = replace(self._options, known=statistics)
-        self._replanned += 1
+    def replace(
+        self,
+        program: Program,
+        *,
+        begin: Any = None,
+        tables: Any = None,
+        emit: Any = None,
+        max_delay: Any = None,
+    ) -> Replaced:
+        """Go on with another program, from here.
+
+        A derived event whose rules are the same in both, with all that they rest on, goes on as if
+        nothing had happened. New and changed ones begin: they give what a session would that begins
+        now, and knows nothing of what ended at ``begin`` or before, which is the latest event so
+        far unless a later time is given. What the new program does not derive is gone, and
+        forgotten.
+
+        ``tables`` are the rows of static tables for what begins; what goes on keeps those it has.
+        ``emit`` limits what is given back, as for :meth:`Program.session`. ``max_delay`` is how
+        late the events of inputs may come that this session does not know yet: as late as those of
+        the others, if nothing is said and these are alike.
+        """
+        if type(program) is not type(self._program):
+            raise InputError(
+                "replace: the program must come from thence.compile, thence.load or thence.build, "
+                f"not be a {type(program).__name__}"
+            )
+        plan = program.plan_for(program._emitted(emit), self._how.lineage)
+        earlier, later = self._program._checked.program, program._checked.program
+        found = changes(earlier, later).among(self._plan.outputs, plan.outputs)
+        since = self._begin(begin)
+        kept = [_only(generation, found.kept) for generation in self._generations]
+        fresh = [generation for generation in kept if generation is not None]
+        times = self._times.of(plan.inputs, max_delay, self._clock())
+        if found.begun or not fresh:
+            own = program.plan_for(found.begun, self._how.lineage)
+            seen = {name: max(times.horizons[name], since) for name in own.inputs}
+            horizons = completed(seen, own.inputs)
+            gaps = {name: [(-EVER, since)] for name in own.inputs} if since > NEVER else {}
+            state = State(horizons, self._latest, gaps=gaps)
+            facts = program._facts(own, tables)
+            after = since if since > NEVER else None
+            fresh.append(begun(program, own, self._how, facts, state, after))
+        self._program, self._plan, self._times = program, plan, times
+        self._reader = program._reader(plan, whole=True)
+        self._generations = tuple(fresh)
+        known = {schema.name for schema in program.events}
+        self._late_counts = {n: c for n, c in self._late_counts.items() if n in known}
+        return Replaced(found.kept, found.begun, found.gone, _shown(since))
+
+    def _begin(self, begin: Any) -> int:
+        """The time that new rules begin at: nothing has come yet that ended later."""
+        latest = self._latest
+        if begin is None:
+            return latest
+        since = instant(begin, "begin")
+        if since < latest:
+            raise InputError(
+                f"begin: new rules cannot begin at {format_timestamp(since)}: events up to "
+                f"{format_timestamp(latest)} have been taken already, and are no longer all there. "
+                "Give no time, or one that is no earlier than that."
+            )
+        return since
 
     @property
-    def _measured(self) -> Measured:
+    def _latest(self) -> int:
+        """When the latest event ended that was taken."""
+        return max(generation.state.latest for generation in self._generations)
+
+    @property
+    def _measured(self) -> tuple[Measured, ...]:
         """What the session did so far, operator by operator."""
-        plan = replanned(self._plan, self._running.whole)
-        program = self._program._checked.program
-        return Measured(plan, self._meter, program, None, self._steps, self._replanned)
+        return tuple(generation.measured for generation in self._generations)
 
     def _keep_late(self, late: Mapping[str, Events]) -> None:
         for name, events in late.items():
@@ -170,9 +302,25 @@ class Session:
 
     @property
     def horizon(self) -> Any:
-        """The time up to and including which everything has been seen, in microseconds; None at
-        the beginning."""
-        return None if self._state.horizon == NEVER else self._state.horizon
+        """The time up to and including which everything has been seen of all inputs, in
+        microseconds; None at the beginning."""
+        return _shown(least(self._reached))
+
+    @property
+    def horizons(self) -> Mapping[str, Any]:
+        """For each input the time up to and including which everything has been seen of it, in
+        microseconds; None at the beginning."""
+        return {name: _shown(self._reached[name]) for name in self._plan.inputs}
+
+    @property
+    def _reached(self) -> dict[str, int]:
+        return completed(self._times.horizons, self._plan.inputs)
+
+    @property
+    def idle(self) -> Mapping[str, Mapping[str, Any]]:
+        """The inputs (or sources of them, ``input/source``) that ``idle_after`` took to be idle:
+        whether they still are, how often they were, and since when the last time."""
+        return self._times.idle
 
     @property
     def late(self) -> Mapping[str, Any]:
@@ -198,40 +346,53 @@ class Session:
     @property
     def state_rows(self) -> int:
         """How many rows the session remembers."""
-        return self._state.rows
+        return sum(generation.state.rows for generation in self._generations)
 
     @property
     def state_bytes(self) -> int:
         """About how many bytes the session's state takes."""
-        return self._state.nbytes
+        return sum(generation.state.nbytes for generation in self._generations)
+
+    @property
+    def remembered(self) -> Any:
+        """What the session remembers, as an Arrow table: per event and purpose, how many rows, how
+        many bytes, in how many sorted runs, and when the oldest of them ended."""
+        return remembered((each.state, each.plan.whole) for each in self._generations)
 
     @property
     def _extra(self) -> dict[str, Any]:
-        return {"late": self._late_counts, "max_delay": self._delay}
+        return {"late": self._late_counts, **written_times(self._times)}
 
     def save(self) -> bytes:
         """The session's state as bytes, for :meth:`Program.session` to go on from.
 
         Late events that were not taken are not part of it; their counts are.
         """
-        return save(self._state, self._fingerprint, self._extra)
+        return write_session(self._generations, self._program, self._extra)
 
 
-def _delay_in(extra: Mapping[str, Any]) -> int:
-    delay = extra.get("max_delay")
-    if type(delay) is not int or not 0 <= delay <= LONGEST:
-        raise damaged("it does not say how late events may come")
-    return delay
+def _shown(horizon: int) -> int | None:
+    return None if horizon == NEVER else horizon
 
 
-def _refuse_intervals(name: str, events: Events) -> None:
-    """A session relies on some events being instants to keep its state bounded."""
-    if events.start is events.end or (events.start == events.end).all():
-        return
-    row = int(np.argmax(events.start != events.end))
-    lasts = format_duration(int(events.end[row] - events.start[row]))
-    raise InputError(
-        f"row {row + 1} of '{name}' lasts {lasts}, but this program's state has a bound only if "
-        f"'{name}' events are instants; say how long one may last: "
-        f"event {name}(…) within <duration>;"
-    )
+def _one(event: Any, record: Any, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The event that ``push_one`` was given."""
+    if record is None:
+        return attributes
+    if attributes:
+        raise InputError(
+            f"push_one of {event!r}: its attributes are given both as a record and by keyword "
+            f"({', '.join(attributes)}). Give all of them in one of the two ways."
+        )
+    if not isinstance(record, Mapping):
+        raise InputError(
+            f"push_one of {event!r}: this {type(record).__name__} is not a record, a dict from "
+            "attribute to value. Several events at once are given to push."
+        )
+    return record
+
+
+def _only(generation: Generation, names: Collection[str]) -> Generation | None:
+    """A generation with those of its outputs that are among some names; None where none is."""
+    outputs = tuple(name for name in generation.plan.outputs if name in names)
+    return generation.only(outputs) if outputs else None

@@ -29,19 +29,21 @@ from thence.plan.tree import Part
 
 @dataclass(slots=True)
 class Run:
-    """What a run has kept to be asked about: its program, its events, and its horizon."""
+    """What a run has kept to be asked about: its program, its events, and up to when it has seen
+    which inputs, but for which gaps."""
 
     part: Part
     source: Source
     events: Mapping[str, Events]
-    horizon: int
+    horizons: Mapping[str, int]
+    gaps: Mapping[str, Sequence[tuple[int, int]]]
     _history: History | None = None
 
     @property
     def history(self) -> History:
         """The events made ready for questions, when the first one is asked."""
         if self._history is None:
-            self._history = History(self.part, self.events, self.horizon)
+            self._history = History(self.part, self.events, self.horizons, self.gaps)
         return self._history
 
     def trees(

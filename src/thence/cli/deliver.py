@@ -6,10 +6,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from thence.cli.common import Format
 from thence.cli.exits import refuse
+
+if TYPE_CHECKING:
+    from thence.batches import Batches
+    from thence.io.write import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,17 @@ def deliver(results: Mapping[str, Any], asked: Asked) -> int:
     else:
         _write(results, asked.out, asked)
     return sum(table.num_rows for table in results.values())
+
+
+def write_batches(batches: Batches, out: Path, asked: Asked) -> Writer:
+    """Write results while they are found; the answer is the writer, which knows how many."""
+    from thence.io.write import writing
+
+    kind = None if asked.format is None else str(asked.format)
+    with batches, writing(batches.schemas, out, kind, asked.formulas) as writer:
+        for event, batch in batches:
+            writer.add(event, batch)
+    return writer
 
 
 def _print(results: Mapping[str, Any], asked: Asked) -> None:

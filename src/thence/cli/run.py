@@ -31,7 +31,7 @@ from thence.cli.common import (
     parse_tables,
     spark_settings,
 )
-from thence.cli.deliver import Asked, deliver, refuse_input
+from thence.cli.deliver import Asked, deliver, refuse_input, say_written, write_batches
 from thence.cli.exits import FOUND, refuse, told, warnings_said
 
 if TYPE_CHECKING:
@@ -144,17 +144,25 @@ def _in_process(
     from thence.cli.event_arguments import progress
 
     with warnings_said(), progress(sources, visible=sys.stderr.isatty()) as stages:
-        results = program.run(
-            sources,
-            until=asked.until,
-            tables=tables,
-            lineage=asked.lineage,
-            emit=asked.names,
-            progress=stages,
-            memory_limit=asked.memory_limit,
-            max_matches=asked.max_matches,
-        )
-    return deliver(results, asked)
+        options: dict[str, Any] = {
+            "until": asked.until,
+            "tables": tables,
+            "lineage": asked.lineage,
+            "emit": asked.names,
+            "progress": stages,
+            "memory_limit": asked.memory_limit,
+            "max_matches": asked.max_matches,
+        }
+        written = results = None
+        if asked.out is not None and asked.limit is None:
+            written = write_batches(program.run_batches(sources, **options), asked.out, asked)
+        else:  # which results are the first of an event is known once all are there
+            results = program.run(sources, **options)
+    if results is not None:
+        return deliver(results, asked)
+    assert written is not None
+    say_written(written.paths, written.counts)
+    return sum(written.counts.values())
 
 
 def _refuse_settings(options: dict[str, Any]) -> None:

@@ -16,6 +16,8 @@ from pyspark.sql import functions as F
 from thence.cli.deliver import Asked, deliver, say_written
 from thence.cli.event_arguments import Sources, paths_in
 from thence.cli.exits import warnings_said
+from thence.engine.provenance.lineage import LINEAGE
+from thence.engine.provenance.lineage import TYPE as LINEAGE_TYPE
 from thence.io.filenames import file_names
 from thence.io.files import find_files, is_address
 from thence.io.ingest import read_events
@@ -26,7 +28,6 @@ from thence.program import Program
 from thence.spark.errors import explained
 from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.files import shared_types
-from thence.spark.output import LINEAGE_TYPE
 from thence.spark.query import detect
 from thence.spark.sessions import session
 from thence.spark.sinks import write_parts
@@ -164,7 +165,7 @@ def _tables(frames: Mapping[str, DataFrame], program: Program, asked: Asked) -> 
         fields = [(a.name, a.type.arrow) for a in schemas[name].attributes]
         fields += [("start", TIMESTAMP.arrow), ("end", TIMESTAMP.arrow)]
         if asked.lineage:
-            fields.append(("lineage", LINEAGE_TYPE))
+            fields.append((LINEAGE, LINEAGE_TYPE))
         table = frame.toArrow().cast(pa.schema(fields))
         keys = [(field, "ascending") for field in ("start", "end")]
         keys += [(a.name, "ascending") for a in schemas[name].attributes if a.type.kind != "list"]

@@ -24,6 +24,7 @@ from thence.io.write import make_folder
 from thence.model.errors import InputError
 from thence.program import Program
 from thence.spark.facts import check_tables, refuse_tables
+from thence.spark.generations import Replaced, program_of
 from thence.spark.progress import Totals, new_batches
 from thence.spark.query import detect
 from thence.spark.restart import check_restart
@@ -77,7 +78,8 @@ class Asked:
     tables: Mapping[str, list[str]]
     writing: Writing
     running: Running
-    max_delay: int
+    max_delay: int | Mapping[str, int]
+    idle_after: int | None
     lineage: bool
     allow_unbounded: bool
     shards: int | None
@@ -86,9 +88,13 @@ class Asked:
 
 
 def run_stream(
-    program: Program, asked: Asked, master: str | None, settings: Mapping[str, str]
+    given_program: Program | Replaced,
+    asked: Asked,
+    master: str | None,
+    settings: Mapping[str, str],
 ) -> bool:
     """Run a stream to its end; False if it was interrupted."""
+    program = program_of(given_program)
     sources = [parse_source(text) for text in asked.sources]
     sink = parse_sink(asked.writing.sink)
     late = None if asked.writing.late is None else parse_sink(asked.writing.late, "--late")
@@ -114,13 +120,13 @@ def run_stream(
             "late": late is not None,
             "allow_unbounded": asked.allow_unbounded,
         }
-        delay = _as_text(asked.max_delay)
         frame = detect(
-            program,
+            given_program,
             given.frames,
             emit,
             tables=asked.tables,
-            max_delay=delay,
+            max_delay=asked.max_delay,
+            idle_after=asked.idle_after,
             memory_limit=asked.memory_limit,
             max_matches=asked.max_matches,
             **options,
@@ -130,7 +136,8 @@ def run_stream(
         gone = threading.Event()
         write = _writer(program, asked, sink, late, checkpoint, gone)
         if not is_address(checkpoint):
-            check_restart(checkpoint, program, emit, spark=spark, **options)
+            delay = asked.max_delay
+            check_restart(checkpoint, given_program, emit, spark=spark, max_delay=delay, **options)
         query = _start(frame, write, checkpoint, asked)
         return _watch(query, gone, asked.running.quiet, _restart(asked, sink, checkpoint))
 
@@ -139,10 +146,6 @@ def _same(one: str, other: str) -> bool:
     if is_address(one) or is_address(other):
         return one.rstrip("/") == other.rstrip("/")
     return Path(one).resolve() == Path(other).resolve()
-
-
-def _as_text(micros: int) -> str:
-    return f"{micros} us"
 
 
 def _checkpoint(asked: Asked, sink: Sink) -> str:
@@ -263,7 +266,7 @@ def _start(frame: DataFrame, write: Writer, checkpoint: str, asked: Asked) -> An
 def _watch(query: Any, gone: threading.Event, quiet: bool, restart: str) -> bool:
     """Tell of each batch until the query ends; False if it was interrupted."""
     totals, last = Totals(), -1
-    with interruptible() as interrupted:
+    with interruptible() as interrupted, _stopped_by_a_signal(query):
         while query.isActive and not interrupted.wait(_LOOK) and not gone.is_set():
             totals, last = _tell_batches(query, totals, last, quiet)
         if gone.is_set():
@@ -278,6 +281,17 @@ def _watch(query: Any, gone: threading.Event, quiet: bool, restart: str) -> bool
     if not quiet:
         _tell(f"{'stopped' if stopped else 'done'}: {totals}; {restart}")
     return not stopped
+
+
+@contextmanager
+def _stopped_by_a_signal(query: Any) -> Iterator[None]:
+    """Stop a query before a signal ends the process: a thread that still wrote its results when
+    Python shuts down would make it abort."""
+    try:
+        yield
+    except SystemExit:
+        query.stop()
+        raise
 
 
 @contextmanager
@@ -307,7 +321,7 @@ def interruptible() -> Iterator[threading.Event]:
 def _tell_batches(query: Any, totals: Totals, last: int, quiet: bool) -> tuple[Totals, int]:
     for batch in new_batches(query, last):
         totals, last = totals.plus(batch), batch.number
-        if not (quiet or batch.idle):
+        if not (quiet or batch.empty):
             _tell(str(batch))
     return totals, last
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,6 +34,10 @@ from thence.cli.common import (
     spark_settings,
 )
 from thence.cli.exits import INTERRUPTED, refuse, told
+
+if TYPE_CHECKING:
+    from thence.program import Program
+    from thence.spark.generations import Replaced
 
 
 class SourceFormat(StrEnum):
@@ -71,9 +78,21 @@ def stream(
         ),
     ] = None,
     max_delay: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help="How far out of order events may come ('10 min')."),
-    ] = "0 s",
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]DURATION",
+            help="How far out of order events may come ('10 min'), or those of one input "
+            "(order='2 s'), which may be said of several.",
+        ),
+    ] = None,
+    idle_after: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="An input with a source of its own that has brought nothing for so long ('30 s'), "
+            "while others went on, no longer holds anything up.",
+        ),
+    ] = None,
     late: Annotated[
         str | None,
         typer.Option(metavar="DIR|console", help="Write the events that came too late there."),
@@ -91,6 +110,21 @@ def stream(
     ] = None,
     max_files_per_trigger: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="At most N new files in a batch.")
+    ] = None,
+    replaces: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE...",
+            help="The programs that ran from this checkpoint before, the first one first: equal "
+            "rules go on, others begin.",
+        ),
+    ] = None,
+    begin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TIME...",
+            help="When the new rules begin: a time for each program that took another's place.",
+        ),
     ] = None,
     table: Tables = None,
     emit: Emit = None,
@@ -116,9 +150,12 @@ def stream(
     thence stream rules.thence --source order=orders/ shipped=ships/ --sink console --available-now
 
     thence stream rules.thence --source kafka:host:9092/orders --sink kafka:host:9092/overdue
+
+    thence stream new.thence --replaces old.thence --begin 2026-11-18T02:00:00Z --source incoming
     """
     with told():
-        delay = duration(max_delay, "--max-delay")
+        delay = _delays(max_delay or [])
+        idle = None if idle_after is None else duration(idle_after, "--idle-after")
         interval = None if trigger is None else duration(trigger, "--trigger")
         if available_now and trigger is not None:
             raise refuse("--available-now takes what is there at once: leave --trigger out.")
@@ -127,6 +164,7 @@ def stream(
         settings = spark_settings(conf, packages)
 
         need_spark()
+        given = _replaced(program, replaces or [], begin or [], emit)
         from thence.cli.spark_stream import Asked, Running, Writing, run_stream
         from thence.spark.stream_sources import Reading
 
@@ -146,14 +184,46 @@ def stream(
             ),
             running=Running(checkpoint, available_now, interval, quiet),
             max_delay=delay,
+            idle_after=idle,
             lineage=lineage,
             allow_unbounded=allow_unbounded,
             shards=shards,
             memory_limit=memory(memory_limit),
             max_matches=max_matches,
         )
-        if not run_stream(program, asked, master, settings):
+        if not run_stream(given, asked, master, settings):
             raise typer.Exit(INTERRUPTED)
+
+
+def _replaced(
+    program: Program, earlier: Sequence[Path], begins: Sequence[str], emit: Sequence[str] | None
+) -> Program | Replaced:
+    """A program in the place of those before it. Of each of them those results were asked for that
+    it has."""
+    from thence.spark.generations import replaced
+
+    if len(begins) > len(earlier):
+        raise refuse("--begin: give one time for each program of --replaces.")
+    given: Program | Replaced = program
+    programs = [*map(load_program, earlier), program]
+    for number, (before, after) in enumerate(pairwise(programs)):
+        names = [schema.name for schema in before.derived]
+        asked = [name for name in names if emit is None or name in emit]
+        if not asked:
+            raise refuse(f"--replaces: '{earlier[number]}' derives nothing that --emit names.")
+        since = begins[number] if number < len(begins) else None
+        given = replaced(before if number == 0 else given, after, begin=since, emit=asked)
+    return given
+
+
+def _delays(given: list[str]) -> int | dict[str, int]:
+    """How late all inputs may come, or each of some."""
+    named = {name: text for name, equal, text in (each.partition("=") for each in given) if equal}
+    if len(given) == 1 and not named:
+        return duration(given[0], "--max-delay")
+    if len(named) < len(given):
+        raise refuse("--max-delay: give one duration for all inputs, or NAME=DURATION for each.")
+    return {name: duration(text, f"--max-delay {name}") for name, text in named.items()} or 0
 
 
 def _kind(chosen: Format | SourceFormat) -> str:

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from thence.io.filenames import event_name
 from thence.io.frames import ArrowFrame, Frame, take
 from thence.io.jsonl import open_jsonl, refuse_other_text
+from thence.io.reading_progress import about_to_read
 from thence.model.errors import InputError
 from thence.model.types import Type
 
@@ -112,6 +113,10 @@ def _refuse_special(path: Path) -> None:
         )
 
 
+_TEXT_TWICE = 2
+"""A file of text is there twice while it is read: as it is, and as columns."""
+
+
 def open_file(path: Path, requested: Mapping[str, Collection[Type]]) -> Frame:
     """A frame over one file, of which only the ``requested`` columns are read.
 
@@ -121,6 +126,7 @@ def open_file(path: Path, requested: Mapping[str, Collection[Type]]) -> Frame:
     try:
         if kind == "parquet":
             return _open_parquet(path)
+        about_to_read(f"'{path}'", _TEXT_TWICE * path.stat().st_size)
         if kind == "csv":
             return _open_csv(path, requested)
         with pa.input_stream(path) as stream:
@@ -168,12 +174,24 @@ class ParquetFrame:
         count = self.names(None).count(name)
         if count > 1:
             raise InputError(f"{self.label} has {count} columns named '{name}'.")
+        about_to_read(f"the column '{name}' of {self.label}", self._size(name))
         try:
             column = self.file.read(columns=[name]).column(name)
             column.validate(full=True)  # Arrow takes the texts of a damaged page as they are
         except (OSError, pa.ArrowException) as problem:
             raise _unreadable(self.label, "Parquet", problem) from problem
         return column if rows is None else take(column, rows)
+
+    def _size(self, name: str) -> int:
+        """About how many bytes a column takes in memory: those in the file once they are no longer
+        compressed, and no fewer than numbers take."""
+        metadata, names = self.file.metadata, self.names(None)
+        if name not in names or metadata.num_columns != len(names):  # some have columns in them
+            return 8 * self.rows
+        place = names.index(name)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        stored = sum(int(group.column(place).total_uncompressed_size) for group in groups)
+        return max(8 * self.rows, stored)
 
 
 def _open_parquet(path: Path) -> Frame:

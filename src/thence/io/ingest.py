@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from thence.io import text_sizes as sizes
 from thence.io.columns import Place, as_array, too_much_text
+from thence.io.few_records import few_records
 from thence.io.frames import (
     Frame,
     PandasFrame,
@@ -66,49 +67,96 @@ def read_events(
     >>> found["tick"].start, found["tick"].columns["id"].to_pylist()
     (array([1000000]), [7])
     """
-    names = tuple(schemas if needed is None else (name for name in schemas if name in needed))
+    return reader_of(schemas, needed, columns, warn, clock, tables).read_all(events, after)
+
+
+def reader_of(
+    schemas: Mapping[str, EventSchema],
+    needed: Collection[str] | None = None,
+    columns: Mapping[str, Collection[str]] | None = None,
+    warn: bool = False,
+    clock: Collection[str] = (),
+    tables: Mapping[str, EventSchema] | None = None,
+) -> Reader:
+    """What reads events as :func:`read_events` does, again and again."""
     requested = {
-        name: tuple(a for a in schemas[name].names if columns is None or a in columns.get(name, ()))
-        for name in names
+        name: tuple(a for a in schema.names if columns is None or a in columns.get(name, ()))
+        for name, schema in schemas.items()
+        if needed is None or name in needed
     }
-    reader = _Reader(schemas, requested, warn, frozenset(clock), after, tables or {})
-    parts: dict[str, list[Events]] = {name: [] for name in names}
-    for name, part in reader.read(events):
-        parts[name].append(part)
-    return {name: _joined(parts[name], schemas[name], requested[name]) for name in names}
+    return Reader(schemas, requested, warn, frozenset(clock), tables or {})
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class Reader:
     """What is declared, and which events and attributes are requested of it."""
 
     schemas: Mapping[str, EventSchema]
     requested: Mapping[str, tuple[str, ...]]
     warn: bool
     clock: frozenset[str]
-    after: int | None
     tables: Mapping[str, EventSchema]
 
-    def read(self, events: Any) -> Iterator[tuple[str, Events]]:
-        if isinstance(events, Mapping) and not self._is_table(events):
+    def read(self, events: Any, after: int | None = None) -> dict[str, Events]:
+        """The events of those types of which there are tables; ``after`` as for
+        :func:`read_events`."""
+        parts: dict[str, list[Events]] = {}
+        for name, part in self._parts(events, after):
+            parts.setdefault(name, []).append(part)
+        return {
+            name: _joined(found, self.schemas[name], self.requested[name])
+            for name, found in parts.items()
+        }
+
+    def read_one(self, event: Any, record: Mapping[str, Any]) -> dict[str, Events]:
+        """One event of a type."""
+        if not isinstance(event, str):
+            raise InputError(
+                f"the name of an event comes first, such as 'order', not {type(event).__name__}: "
+                "push_one('order', id=7, time=…)"
+            )
+        if event not in self.schemas and event not in self.tables:
+            raise self._unknown(event)
+        return self.read({event: [record]})
+
+    def names_in(self, events: Any) -> tuple[str, ...] | None:
+        """The names under which tables of events are given; None where what is given is one table
+        of many types, or several such."""
+        if isinstance(events, Mapping) and not self.is_table(events):
+            return tuple(events)
+        return None
+
+    def read_all(self, events: Any, after: int | None = None) -> dict[str, Events]:
+        """The events of every type that is requested."""
+        found = self.read(events, after)
+        return {
+            name: found[name] if name in found else _joined([], self.schemas[name], requested)
+            for name, requested in self.requested.items()
+        }
+
+    def _parts(self, events: Any, after: int | None) -> Iterator[tuple[str, Events]]:
+        if isinstance(events, Mapping) and not self.is_table(events):
             for name, table in events.items():
                 if name in self.tables:
                     raise misplaced(name)
                 if name not in self.schemas:
                     raise self._unknown(name)
                 if name in self.requested:
+                    few = few_records(table, self.schemas[name], self.requested[name])
+                    if few is not None:
+                        yield name, few
+                        continue
                     for frame, _ in frames_of(table, f"events[{name!r}]", self._columns):
                         yield from self._read_one(frame, name)
             return
         for frame, hint in frames_of(events, "events", self._columns):
-            yield from self._read_mixed(frame, hint)
+            yield from self._read_mixed(frame, hint, after)
 
-    def _is_table(self, events: Mapping[Any, Any]) -> bool:
+    def is_table(self, events: Mapping[Any, Any]) -> bool:
         """Whether a mapping is a table in columns, rather than a table per event."""
-        known = {*self.schemas, *self.tables}
-        return not all(key in known for key in events) and any(
-            key in events for key in _RESERVED if key not in self.schemas
-        )
+        if all(key in self.schemas or key in self.tables for key in events):
+            return False
+        return any(key in events for key in _RESERVED if key not in self.schemas)
 
     def _unknown(self, name: Any) -> InputError:
         known = ", ".join(f"'{n}'" for n in self.schemas) or "none"
@@ -125,7 +173,9 @@ class _Reader:
                 columns.setdefault(attribute.name, set()).add(attribute.type)
         return columns
 
-    def _read_mixed(self, frame: Frame, hint: str | None) -> Iterator[tuple[str, Events]]:
+    def _read_mixed(
+        self, frame: Frame, hint: str | None, after: int | None
+    ) -> Iterator[tuple[str, Events]]:
         names = frame.names(None)
         if "type" not in names:
             if frame.rows == 0 and not names:
@@ -137,7 +187,7 @@ class _Reader:
             else:
                 raise self._untyped(frame, names)
             return
-        found = self._rows(frame)
+        found = self._rows(frame, after)
         if self.warn and frame.rows and not any(len(rows) for rows in found.values()):
             warnings.warn(self._nothing_declared(frame), InputWarning, stacklevel=2)
         for name, rows in found.items():
@@ -166,7 +216,7 @@ class _Reader:
             f"NAME=PATH on the command line. Its columns are: {have}. Declared events are: {known}."
         )
 
-    def _rows(self, frame: Frame) -> dict[str, Rows]:
+    def _rows(self, frame: Frame, after: int | None) -> dict[str, Rows]:
         column = frame.column("type", None)
         if isinstance(column, list):
             return self._rows_in_list(frame, column)
@@ -182,12 +232,12 @@ class _Reader:
             row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
             raise _no_type(frame, row)
         found = rows_by_name(column, [name for name in self.requested if name not in self.clock])
-        return found | self._clock_rows(frame, column) if self.clock else found
+        return found | self._clock_rows(frame, column, after) if self.clock else found
 
-    def _clock_rows(self, frame: Frame, column: Any) -> dict[str, Rows]:
+    def _clock_rows(self, frame: Frame, column: Any, after: int | None) -> dict[str, Rows]:
         """The latest row, if it is of an event that only tells the time; none, if it is of an event
         that is read anyway; all rows of the former, where that cannot be seen at once."""
-        row = latest_row(frame, self.after)
+        row = latest_row(frame, after)
         name = None if row is None else column[row].as_py()
         if name in self.clock:
             return {name: np.array([row], np.int64)}

@@ -1,4 +1,4 @@
-"""Who wants to know how far the reading of files has come."""
+"""Who wants to know how far the reading of files has come, and what is about to be read."""
 
 from __future__ import annotations
 
@@ -27,3 +27,26 @@ def file_was_read(path: Path) -> None:
     watcher = _watcher.get()
     if watcher is not None:
         watcher(path)
+
+
+Check = Callable[[str, int], None]
+
+_check: ContextVar[Check | None] = ContextVar("check", default=None)
+
+
+@contextmanager
+def checking(check: Check) -> Iterator[None]:
+    """Have ``check`` called before something is read, with what it is and about how many bytes it
+    will take, while the block runs. It may raise an error."""
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
+
+
+def about_to_read(what: str, size: int) -> None:
+    """Ask whoever wants to be asked."""
+    check = _check.get()
+    if check is not None:
+        check(what, size)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from thence.io.filenames import file_names
 from thence.io.files import FORMATS, format_of
 from thence.io.ours import refuse_others
-from thence.io.render import Formulas, csv_text, json_text
-from thence.io.temporary import temporary
+from thence.io.render import Formulas
+from thence.io.result_file import ResultFile, as_input_error, in_the_making
 from thence.model.errors import InputError
 
 EXTENSIONS = {"parquet": ".parquet", "csv": ".csv", "jsonl": ".jsonl"}
@@ -44,6 +42,100 @@ is a directory with a file per event.
     )
 
 
+class Writer:
+    """Files of results that are being written, as :func:`writing` opens them."""
+
+    def __init__(self, files: Mapping[str, ResultFile]) -> None:
+        self._files = files
+        self._several = len(files) > 1 and len(set(files.values())) == 1
+        self.counts = dict.fromkeys(files, 0)
+        """How many rows each event has so far."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, once they have appeared."""
+        return list(dict.fromkeys(file.target for file in self._files.values()))
+
+    def add(self, event: str, rows: pa.Table | pa.RecordBatch) -> None:
+        """Add results of an event."""
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        self._files[event].add(table, event if self._several else None)
+        self.counts[event] += table.num_rows
+
+
+@contextmanager
+def writing(
+    schemas: Mapping[str, pa.Schema],
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    formulas: Formulas = "keep",
+) -> Iterator[Writer]:
+    """Files for results of some events, to which these are added as they come.
+
+    They appear under their names when the block ends, all that belongs to them written; if it ends
+    with an error none does, and what was there before is as it was.
+
+    A path that ends with a known extension is one file. It holds one event's results, or, in JSON
+    lines, those of several with a field ``type``. A path without an extension, or a directory that
+    is there, gets a file per event, whatever the event is called. Results of an earlier run are
+    replaced; any other file that is in the way is refused.
+    """
+    targets, kind = _targets(schemas, Path(path), format)
+    with ExitStack() as stack:
+        made: dict[Path, ResultFile] = {}
+        for event, target in targets.items():
+            if target not in made:
+                file = in_the_making(target, kind, schemas[event], formulas)
+                made[target] = stack.enter_context(file)
+        yield Writer({event: made[target] for event, target in targets.items()})
+        for each in made.values():
+            each.finish()
+        for each in made.values():
+            each.appear()
+
+
+def _targets(
+    events: Iterable[str],
+    path: Path,
+    format: str | None,  # noqa: A002
+) -> tuple[dict[str, Path], str]:
+    """The file of each event, and the format of all of them."""
+    names = list(events)
+    with as_input_error(path):
+        refuse_ending(path)
+    if is_folder(path):
+        kind = "parquet" if format is None else known_format(format)
+        make_folder(path)
+        files = paths_in(path, names, kind)
+    else:
+        kind = _format_for(path, format)
+        if len(names) > 1 and kind != "jsonl":
+            raise InputError(
+                f"'{path}' is one file, and there are results of {len(names)} events. Give a "
+                "directory (a name without extension), a .jsonl file, or choose one event."
+            )
+        files = dict.fromkeys(names, path)
+    for file in dict.fromkeys(files.values()):
+        with as_input_error(file):
+            refuse_others(file)
+    return files, kind
+
+
+def write_results(
+    results: Mapping[str, Any],
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    formulas: Formulas = "keep",
+) -> list[Path]:
+    """Write the results of a run, as :func:`writing` does; the answer is the files written."""
+    tables = {event: results[event] for event in results}
+    schemas = {event: table.schema for event, table in tables.items()}
+    with writing(schemas, path, format, formulas) as writer:
+        for event, table in tables.items():
+            writer.add(event, table)
+    return writer.paths
+
+
 def write_table(
     table: pa.Table,
     path: str | Path,
@@ -57,59 +149,11 @@ def write_table(
     """
     target = Path(path)
     kind = _format_for(target, format)
-
-    def fill(file: BinaryIO) -> None:
-        if kind == "parquet":
-            pq.write_table(table, file)
-        elif kind == "csv":
-            file.writelines(csv_text(table, formulas=formulas))
-        else:
-            file.writelines(json_text(table))
-
-    _write(target, fill)
+    with in_the_making(target, kind, table.schema, formulas) as file:
+        file.add(table)
+        file.finish()
+        file.appear()
     return target
-
-
-def write_results(
-    results: Mapping[str, Any],
-    path: str | Path,
-    format: str | None = None,  # noqa: A002
-    formulas: Formulas = "keep",
-) -> list[Path]:
-    """Write the results of a run; the answer is the files written.
-
-    A path that ends with a known extension is one file. It holds one event's results, or, in JSON
-    lines, those of several with a field ``type``. A path without an extension, or a directory that
-    is there, gets a file per event, whatever the event is called. Results of an earlier run are
-    replaced; any other file that is in the way is refused.
-    """
-    target = Path(path)
-    with _as_input_error(target):
-        refuse_ending(target)
-    if is_folder(target):
-        kind = "parquet" if format is None else known_format(format)
-        make_folder(target)
-        files = paths_in(target, results, kind)
-        for file in files.values():
-            refuse_others(file)
-        return [write_table(results[event], file, kind, formulas) for event, file in files.items()]
-    kind = _format_for(target, format)
-    with _as_input_error(target):
-        refuse_others(target)
-    if len(results) == 1:
-        return [write_table(next(iter(results.values())), target, kind, formulas)]
-    if kind != "jsonl":
-        raise InputError(
-            f"'{target}' is one file, and there are results of {len(results)} events. Give a "
-            "directory (a name without extension), a .jsonl file, or choose one event."
-        )
-
-    def fill(file: BinaryIO) -> None:
-        for event, table in results.items():
-            file.writelines(json_text(table, event))
-
-    _write(target, fill)
-    return [target]
 
 
 def paths_in(folder: Path, events: Iterable[str], kind: str) -> dict[str, Path]:
@@ -125,13 +169,13 @@ def paths_in(folder: Path, events: Iterable[str], kind: str) -> dict[str, Path]:
 
 def is_folder(path: Path) -> bool:
     """Whether results that are written to a path are a directory with files of each event."""
-    with _as_input_error(path):
+    with as_input_error(path):
         return path.suffix.lower() not in FORMATS or path.is_dir()
 
 
 def make_folder(path: Path) -> None:
     """See to it that a directory is there."""
-    with _as_input_error(path):
+    with as_input_error(path):
         path.mkdir(parents=True, exist_ok=True)
 
 
@@ -149,25 +193,3 @@ def _format_for(path: Path, name: str | None) -> str:
     if by_name is not None and kind != by_name:
         raise InputError(f"'{path}' has the name of another format than {name}.")
     return kind
-
-
-def _write(path: Path, fill: Callable[[BinaryIO], None]) -> None:
-    """Fill a file beside the target, then give it the target's name in one step."""
-    with _as_input_error(path):
-        if path.is_dir():
-            raise InputError(f"'{path}' is a directory; it cannot be written as a file.")
-        # Named by a token alone: the target's own name may be as long as a name can be.
-        with temporary(path.with_name(f".thence-{secrets.token_hex(8)}.tmp")) as fresh:
-            with fresh.open("xb") as file:
-                fill(file)
-            fresh.replace(path)
-
-
-@contextmanager
-def _as_input_error(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        raise InputError(f"'{path}' cannot be written: {problem.strerror or problem}") from problem
-    except ValueError as problem:  # a NUL, or half a character
-        raise InputError(f"{str(path)!r} cannot be written: {problem}") from problem

@@ -8,9 +8,7 @@ and which bounds hold between them. What must be absent, or is collected, is put
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal
 
 from thence.logic.bounds import Constraint, less
@@ -19,14 +17,11 @@ from thence.logic.conjunct import (
     AtomUse,
     Column,
     EndPoint,
-    Epoch,
-    Extreme,
-    Node,
     NodeTime,
     Shifted,
     Tick,
 )
-from thence.logic.expr import Attr, Call, Expr, Folded, TimeOf, Var, conjuncts, has_aggregate
+from thence.logic.expr import Attr, Call, Expr, TimeOf, Var
 from thence.logic.history import CONTEXT
 from thence.logic.made import beginning, following, limited, made_by, mark_of
 from thence.logic.moments import OPERATORS, Stretch
@@ -67,10 +62,11 @@ from thence.logic.pieces import (
     Window,
     union,
 )
+from thence.logic.points import Points, instant, spanning
 from thence.logic.repetition import joining_variables, shared_variables
-from thence.logic.scope import needed_of
 from thence.logic.sequences import anchored, closed_by, in_sequence
-from thence.logic.timing import as_constraints, relation
+from thence.logic.timing import relation
+from thence.logic.variables import Variables
 from thence.model.schema import EventSchema
 from thence.model.source import Span
 
@@ -89,32 +85,19 @@ class Body:
         self.refuse = refuse
         self.schemas = schemas
         self.rule = rule
-        self.nodes: list[Node] = [Epoch()]
-        self.index: dict[Node, int] = {Epoch(): EPOCH}
-        self.constraints: list[Constraint] = []
+        self.points = Points()
+        self.variables = Variables(self, refuse)
         self.atoms: list[AtomUse] = []
-        self.columns: dict[str, list[Column]] = {}
-        self.conditions: list[Expr] = []
-        self.having: list[Expr] = []
-        """Conditions on all repetitions of a match together."""
-        self.values: dict[str, Expr] = {}
         self.windows: list[Window] = []
-        self.completions: list[int] = []
+        self.repeated: list[Repeated] = []
         self.definitions: dict[str, Label] = {}
         self.labels: dict[str, Interval] = {}
         self.label_atoms: dict[str, int] = {}
         self.visiting: set[str] = set()
-        self.repeated: list[Repeated] = []
-        self.deferred: list[tuple[Sequence[Expr], dict[str, Expr]]] = []
-        """Conditions on one repetition, and what its names stand for."""
-        self.folded: dict[str, Expr] = {}
-        """What aggregates over repetitions can read."""
-        self.silent = False
-        """Whether what is visited only stands beside the match."""
         self.made: dict[str, Made] = {}
         """What the labelled patterns are made of."""
-        self.instants: list[int] = []
-        """The nodes of instants that are those of a clock."""
+        self.silent = False
+        """Whether what is visited only stands beside the match."""
         self.clocked: set[int] = set()
         """The atoms that only start a clock: its instants are not made of them."""
         self.placed: set[int] = set()
@@ -144,35 +127,6 @@ class Body:
         """Whether an event has a column of a name."""
         return event in self.schemas and name in self.schemas[event].names
 
-    # -- nodes and constraints
-
-    def node(self, node: Node, span: Span) -> int:
-        """The index of a node, made and tied to the others where it is new."""
-        if node in self.index:
-            return self.index[node]
-        index = self.index[node] = len(self.nodes)
-        self.nodes.append(node)
-        match node:
-            case Shifted(of, by):
-                self.constraints.append(Constraint(index, of, by, span))
-                self.constraints.append(Constraint(of, index, -by, span))
-            case Extreme("earliest", parts):
-                self.constraints += [Constraint(index, part, 0, span) for part in parts]
-            case Extreme("latest", parts):
-                self.constraints += [Constraint(part, index, 0, span) for part in parts]
-        return index
-
-    def single(self, which: Literal["earliest", "latest"], nodes: Nodes, span: Span) -> int:
-        return nodes[0] if len(nodes) == 1 else self.node(Extreme(which, nodes), span)
-
-    def ends(self, interval: Interval, span: Span) -> tuple[int, int]:
-        """One start node and one end node for an interval."""
-        starts, ends = interval
-        return self.single("earliest", starts, span), self.single("latest", ends, span)
-
-    def point(self, node: int) -> Interval:
-        return (node,), (node,)
-
     # -- patterns
 
     def visit(self, pattern: Pattern) -> Interval:
@@ -185,9 +139,9 @@ class Body:
             case Ref(name, span):
                 return self.label(name, self.definition(name, span))
             case Seq(parts, span):
-                return self.spanning(in_sequence(self, parts, span))
+                return spanning(in_sequence(self, parts, span))
             case Until():
-                return self.spanning(closed_by(self, pattern))
+                return spanning(closed_by(self, pattern))
             case Repeat():
                 return anchored(self, pattern, first=True, last=True, leading=True)
             case And(parts):
@@ -201,18 +155,14 @@ class Body:
             case Not(absent, first, last, span):
                 before, after = self.visit(first), self.visit(last)
                 self.absent_between(absent, before[1], after[0], span)
-                return self.sequence([before, after], span)
+                return self.points.sequence([before, after], span)
             case Within():
                 return limited(self, pattern)
             case Where(inner, condition):
-                for part in conjuncts(condition):
-                    (self.having if has_aggregate(part) else self.conditions).append(part)
+                self.variables.test(condition)
                 return self.visit(inner)
             case At(time, span):
-                node = self.node(Shifted(EPOCH, time), span)
-                self.completions.append(node)
-                self.instants.append(node)
-                return self.point(node)
+                return self.points.clock(self.points.node(Shifted(EPOCH, time), span))
             case Timer():
                 return self.timer(pattern)
             case While():
@@ -236,10 +186,10 @@ class Body:
                 interval = following(self, inner, Context(ends, pattern.like or context), span)
                 if limit is not None:
                     late = [(e, c) for e in interval[1] for c in ends]
-                    self.constraints += [Constraint(e, c, limit, span) for e, c in late]
+                    self.points.constraints += [Constraint(e, c, limit, span) for e, c in late]
                 return interval
             case AnyOne((only,), span):
-                return self.point(self.ends(self.visit(only), span)[1])
+                return instant(self.points.ends(self.visit(only), span)[1])
             case Ticks():
                 return self.ticks(pattern)
         raise AssertionError(f"no meaning for {type(pattern).__name__}")
@@ -261,22 +211,22 @@ class Body:
         label = None if label in self.hidden_labels else label
         if self.is_table(event):
             return AtomUse(event, label, EPOCH, EPOCH, span)
-        start = self.node(EndPoint(atom, "start"), span)
-        end = self.node(EndPoint(atom, "end"), span)
+        start = self.points.node(EndPoint(atom, "start"), span)
+        end = self.points.node(EndPoint(atom, "end"), span)
         hidden = event in self.schemas and self.schemas[event].hidden
         return AtomUse(event, label, start, end, span, self.silent, hidden)
 
     def bind(self, atom: int, pattern: Atom) -> None:
         """Columns for the variables of an atom's arguments, conditions for everything else."""
-        self.constraints.append(
+        self.points.constraints.append(
             Constraint(self.atoms[atom].start, self.atoms[atom].end, 0, pattern.span)
         )
         for name, argument in pattern.args:
             column = Column(atom, name)
             if isinstance(argument, Var):
-                self.columns.setdefault(argument.name, []).append(column)
+                self.variables.columns.setdefault(argument.name, []).append(column)
             else:
-                self.conditions.append(Call("=", (column, argument), pattern.span))
+                self.variables.conditions.append(Call("=", (column, argument), pattern.span))
 
     def atom_interval(self, atom: int) -> Interval:
         use = self.atoms[atom]
@@ -318,32 +268,21 @@ class Body:
 
     # -- intervals
 
-    def spanning(self, intervals: Sequence[Interval]) -> Interval:
-        """From the first of some intervals to the last."""
-        return intervals[0][0], intervals[-1][1]
-
-    def sequence(self, intervals: Sequence[Interval], span: Span) -> Interval:
-        for (_, ends), (starts, _) in pairwise(intervals):
-            self.constraints += [less(e, s, 0, span) for e in ends for s in starts]
-        return intervals[0][0], intervals[-1][1]
-
     def related(self, name: str, left: Pattern, right: Pattern, span: Span) -> Interval:
         first, second = self.visit(left), self.visit(right)
-        self.constraints += relation(name, self.ends(first, span), self.ends(second, span), span)
+        one, other = self.points.ends(first, span), self.points.ends(second, span)
+        self.points.constraints += relation(name, one, other, span)
         return union((first[0], second[0])), union((first[1], second[1]))
 
     def timer(self, pattern: Timer) -> Interval:
         span = pattern.span
-        of = self.ends(self.label(pattern.of, self.definition(pattern.of, span)), span)
+        of = self.points.ends(self.label(pattern.of, self.definition(pattern.of, span)), span)
         anchors = {"start": of[0], "end": of[1]}
-        start = self.shifted(anchors[pattern.start_anchor], pattern.start_shift, span)
-        end = self.shifted(anchors[pattern.end_anchor], pattern.end_shift, span)
-        self.constraints.append(Constraint(start, end, 0, span))
-        self.completions.append(end)
+        start = self.points.shifted(anchors[pattern.start_anchor], pattern.start_shift, span)
+        end = self.points.shifted(anchors[pattern.end_anchor], pattern.end_shift, span)
+        self.points.constraints.append(Constraint(start, end, 0, span))
+        self.points.completions.append(end)
         return (start,), (end,)
-
-    def shifted(self, node: int, by: int, span: Span) -> int:
-        return self.node(Shifted(node, by), span) if by else node
 
     # -- windows
 
@@ -354,57 +293,57 @@ class Body:
             after = [less(node, start, 0, span) for node in opening]
             return after + [less(end, node, 0, span) for node in closing]
 
-        opens = self.single("latest", opening, span)
-        closes = self.single("earliest", closing, span)
-        self.completions.append(closes)
+        opens = self.points.single("latest", opening, span)
+        closes = self.points.single("earliest", closing, span)
+        self.points.completions.append(closes)
         self.windows.append(Window("absent", absent, place, (closes, opens), until=closes))
 
     def while_window(self, pattern: While) -> None:
         window, span = pattern.window, pattern.span
-        opens, closes = self.ends(self.label(window, self.definition(window, span)), span)
+        opens, closes = self.points.ends(self.label(window, self.definition(window, span)), span)
 
         def place(start: int, end: int) -> list[Constraint]:
             return [less(opens, start, 0, span), less(end, closes, 0, span)]
 
-        self.completions.append(closes)
+        self.points.completions.append(closes)
         kind: Literal["absent", "collect"] = "absent" if pattern.mode == "not" else "collect"
         self.windows.append(Window(kind, pattern.pattern, place, (closes, opens), until=closes))
 
     def over_window(self, pattern: While) -> None:
         """What ends up to the end of an event, so long before it at most."""
         window, span, reach = pattern.window, pattern.span, pattern.reach
-        _, closes = self.ends(self.label(window, self.definition(window, span)), span)
+        _, closes = self.points.ends(self.label(window, self.definition(window, span)), span)
 
         def place(_start: int, end: int) -> list[Constraint]:
             after = [] if reach is None else [Constraint(closes, end, reach, span)]
             return [Constraint(end, closes, 0, span), *after]
 
-        self.completions.append(closes)
+        self.points.completions.append(closes)
         window_of = Window("collect", pattern.pattern, place, None, last=pattern.rows, until=closes)
         self.windows.append(window_of)
 
     def moments(self, pattern: Moments) -> Interval:
         span = pattern.span
         shape = OPERATORS[pattern.operator].shape(len(pattern.parts), pattern.limit)
-        times = [self.ends(found, span)[1] for found in self.parts_of(pattern)]
-        self.constraints += [
+        times = [self.points.ends(found, span)[1] for found in self.parts_of(pattern)]
+        self.points.constraints += [
             Constraint(times[b.later], times[b.earlier], b.limit, span, b.strict)
             for b in shape.bounds
         ]
         last = tuple(dict.fromkeys(times[part] for part in shape.at))
-        at = self.shifted(self.single("latest", last, span), shape.later, span)
+        at = self.points.shifted(self.points.single("latest", last, span), shape.later, span)
         # Where it is only asked what may occur (history.py), nothing is absent.
         for absent, absence in zip(pattern.absent, shape.absences, strict=bool(pattern.absent)):
-            self.completions.append(at)
+            self.points.completions.append(at)
             place = _ends_within(absence, times, span)
             window = Window("absent", absent, place, None, silent=self.silent, until=at)
             self.windows.append(window)
         collected = pattern.collected
         for inner, stretch in zip(collected, shape.collections, strict=bool(collected)):
-            self.completions.append(at)
+            self.points.completions.append(at)
             place = _ends_within(stretch, times, span)
             self.windows.append(Window("collect", inner, place, None, optional=True, until=at))
-        return self.point(at)
+        return instant(at)
 
     def parts_of(self, pattern: Moments) -> list[Interval]:
         """The intervals of an operator's parts, each in its history."""
@@ -420,102 +359,36 @@ class Body:
     def ticks(self, pattern: Ticks) -> Interval:
         span = pattern.span
         first = len(self.atoms)
-        _, end = self.ends(self.visit(pattern.pattern), span)
+        _, end = self.points.ends(self.visit(pattern.pattern), span)
         self.clocked.update(range(first, len(self.atoms)))
-        tick = self.node(Tick(end, pattern.period, len(self.nodes)), span)
-        self.constraints.append(Constraint(end, tick, 0, span))
-        self.constraints.append(Constraint(tick, end, pattern.reach, span))
-        self.completions.append(tick)
-        self.instants.append(tick)
-        return self.point(tick)
+        tick = self.points.node(Tick(end, pattern.period, len(self.points.nodes)), span)
+        self.points.constraints.append(Constraint(end, tick, 0, span))
+        self.points.constraints.append(Constraint(tick, end, pattern.reach, span))
+        return self.points.clock(tick)
 
     # -- names
 
     def resolve_conditions(self) -> list[Expr]:
-        """Conditions over columns: first those that bind a variable, then bounds, then the rest."""
+        """What is tested of a match; the conditions that are bounds between times become such."""
         for atom, use in enumerate(self.atoms):
             if atom not in self.placed and not use.silent and self.has_column(use.event, CONTEXT):
-                self.conditions.append(Call("is_null", (Column(atom, CONTEXT),)))
-        constraints, predicates = self.split_conditions(self.conditions, self.values, {})
-        for conditions, local in self.deferred:
-            more, tested = self.split_conditions(conditions, local, local)
-            constraints += more
-            predicates += tested
-        self.constraints += constraints
+                self.variables.test(Call("is_null", (Column(atom, CONTEXT),)))
+        constraints, predicates = self.variables.resolved()
+        self.points.constraints += constraints
         return predicates
 
-    def split_conditions(
-        self, conditions: Sequence[Expr], values: dict[str, Expr], local: dict[str, Expr]
-    ) -> tuple[list[Constraint], list[Expr]]:
-        """Conditions as bounds and as predicates; those that bind a variable go into ``values``."""
-        waiting = list(conditions)
-        progress = True
-        while progress:
-            progress = False
-            for condition in list(waiting):
-                bound = self.binding(condition, local)
-                if bound:
-                    values[bound[0]] = self.rewrite(bound[1], local)
-                    waiting.remove(condition)
-                    progress = True
-        constraints: list[Constraint] = []
-        predicates: list[Expr] = []
-        for condition in waiting:
-            rewritten = self.rewrite(condition, local)
-            found = as_constraints(rewritten)
-            if found is None:
-                predicates.append(rewritten)
-            else:
-                constraints += found
-        return constraints, predicates
+    def attribute(self, expr: Attr) -> Column:
+        """The column of a labelled event."""
+        self.label(expr.label, self.definition(expr.label, expr.span))
+        return Column(self.label_atoms[expr.label], expr.name)
 
-    def binding(self, condition: Expr, local: Mapping[str, Expr]) -> tuple[str, Expr] | None:
-        """The variable that an equality binds, and to what, where one side is not bound yet."""
-        if not (isinstance(condition, Call) and condition.function == "="):
-            return None
-        left, right = condition.args
-        for variable, value in ((left, right), (right, left)):
-            names = needed_of(value).variables
-            if (
-                isinstance(variable, Var)
-                and not (variable.name in local or self.bound(variable.name))
-                and all(name in local or self.bound(name) for name in names)
-            ):
-                return variable.name, value
-        return None
-
-    def bound(self, name: str) -> bool:
-        return name in self.columns or name in self.values
-
-    def rewrite(self, expr: Expr, local: Mapping[str, Expr]) -> Expr:
-        """An expression over columns and nodes instead of variables and labels."""
-        match expr:
-            case Var(name, span):
-                if name in local:
-                    return local[name]
-                if name in self.columns:
-                    return self.columns[name][0]
-                if name in self.values:
-                    return self.values[name]
-                raise self.refuse(span, f"variable '{name}' is not bound here")
-            case Attr(label, name, span):
-                if f"{label}.{name}" in local:
-                    return local[f"{label}.{name}"]
-                self.label(label, self.definition(label, span))
-                return Column(self.label_atoms[label], name)
-            case TimeOf(label, which, span):
-                if f"{label}.{which}" in local:
-                    return local[f"{label}.{which}"]
-                ends = self.ends(self.label(label, self.definition(label, span)), span)
-                if which == "made":
-                    return beginning(self, label, ends[0], span)
-                return NodeTime(ends[0] if which == "start" else ends[1])
-            case Call(_, args):
-                return replace(expr, args=tuple(self.rewrite(arg, local) for arg in args))
-            case Folded(aggregate) if aggregate.arg is not None:
-                value = self.rewrite(aggregate.arg, {**local, **self.folded})
-                return replace(expr, aggregate=replace(aggregate, arg=value))
-        return expr
+    def time_of(self, expr: TimeOf) -> Expr:
+        """When something labelled starts or ends, or what it is made of begins."""
+        label, span = expr.label, expr.span
+        start, end = self.points.ends(self.label(label, self.definition(label, span)), span)
+        if expr.which == "made":
+            return beginning(self, label, start, span)
+        return NodeTime(start if expr.which == "start" else end)
 
 
 def _unlabelled(pattern: Pattern) -> Pattern:

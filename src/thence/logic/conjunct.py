@@ -9,7 +9,7 @@ and the engine knows nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Literal
 
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint
@@ -179,14 +179,27 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Conjunct:
-    """A rule, or one alternative of a rule, as a single join."""
+class Head:
+    """What a conjunct derives from each match: an event of a type, with values and an interval."""
 
     event: str
     columns: tuple[str, ...]
     types: tuple[Type | None, ...]
     """The types that the columns must have, where a term may not say (``null`` has none)."""
     terms: tuple[Expr | Aggregate, ...]
+    start: int
+    """The node that the derived event starts at."""
+    end: int
+    """The node that it ends at."""
+    hidden: bool = False
+    """Whether it comes from a pattern inside a rule, and not from a rule that somebody wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """A rule, or one alternative of a rule, as a single join."""
+
+    head: Head
     atoms: tuple[AtomUse, ...]
     positive: tuple[int, ...]
     nodes: tuple[Node, ...]
@@ -196,16 +209,17 @@ class Conjunct:
     predicates: tuple[Expr, ...]
     windows: tuple[WindowUse, ...]
     completions: tuple[int, ...]
-    start: int
-    end: int
     span: Span = field(default=NOWHERE, compare=False, repr=False)
     policy: Policy = UNRESTRICTED
     having: tuple[Expr, ...] = ()
     """Conditions on aggregates over the repetitions of a match."""
     identical: tuple[tuple[Column, Column], ...] = ()
     """Columns of one type that predicates, also of windows, hold to be the same, null or not."""
-    hidden: bool = False
-    """Whether it is a pattern inside a rule, and not a rule that somebody wrote."""
+
+    @property
+    def event(self) -> str:
+        """The type of event that it derives."""
+        return self.head.event
 
     @property
     def events(self) -> tuple[int, ...]:
@@ -317,14 +331,25 @@ def known_bounds(
 def longest(conjunct: Conjunct, lengths: Mapping[str, int]) -> int:
     """The longest that a derived event can last, given how long others can."""
     bounds, _ = known_bounds(conjunct, lengths)
-    return bounds[conjunct.end, conjunct.start]
+    return bounds[conjunct.head.end, conjunct.head.start]
 
 
-def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retention, ...]:
-    """How long each atom's events are needed, from the closed bounds.
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """What an event of a join may still wait for, and for how long after its end: an event of
+    another atom, or (``atom`` is -1) a completion time."""
 
-    An event that ended at ``e`` can meet a later one only while that one's end may lie above the
-    horizon; so it is kept while ``e + bound(other end - e)`` is above the horizon. Completion times
+    micros: int
+    name: str
+    node: int
+    atom: int
+
+
+def partners(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[tuple[Partner, ...], ...]:
+    """What each atom's events may wait for, from the closed bounds.
+
+    An event that ended at ``e`` can meet a later one only while that one's end may lie above its
+    horizon; so it is kept while ``e + bound(other end - e)`` is above it. Completion times
     count like events: a match is finalised when they pass. ``lengths`` says how long events of a
     type last at most. Facts are there from the beginning: nothing waits for them, nor they for
     anything; and nothing is kept for what can never hold, given how long events last.
@@ -337,15 +362,27 @@ def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retentio
     ]
     for index, use in enumerate(conjunct.atoms):
         bounds = windows.get(index, match_bounds)
-        partners = later if bounds.satisfiable and not use.fact else []
-        waits = [
-            (bounds[node, use.end], name, node, atom)
-            for node, name, atom in partners
-            if atom != index
-        ]
-        micros, _, node, atom = max(waits, default=(-UNBOUNDED, "", EPOCH, -1))
-        partner = _quoted_node(conjunct, node) if atom < 0 else quoted_use(conjunct.atoms[atom])
-        found.append(Retention(use.event, micros, partner, use.span))
+        there = later if bounds.satisfiable and not use.fact else []
+        found.append(
+            tuple(
+                Partner(bounds[node, use.end], name, node, atom)
+                for node, name, atom in there
+                if atom != index
+            )
+        )
+    return tuple(found)
+
+
+def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retention, ...]:
+    """How long each atom's events are needed, and which of their partners takes longest."""
+    found = []
+    for use, waits in zip(conjunct.atoms, partners(conjunct, lengths), strict=True):
+        last = max(waits, key=astuple, default=Partner(-UNBOUNDED, "", EPOCH, -1))
+        at_last = last.atom < 0
+        name = (
+            _quoted_node(conjunct, last.node) if at_last else quoted_use(conjunct.atoms[last.atom])
+        )
+        found.append(Retention(use.event, last.micros, name, use.span))
     return tuple(found)
 
 

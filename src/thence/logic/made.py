@@ -29,7 +29,7 @@ Mark = tuple[int, int, int]
 
 def mark_of(body: Body) -> Mark:
     """How many atoms, windows and instants of clocks there are by now."""
-    return len(body.atoms), len(body.windows), len(body.instants)
+    return len(body.atoms), len(body.windows), len(body.points.instants)
 
 
 def made_by(body: Body, pattern: Pattern, mark: Mark) -> Made:
@@ -58,13 +58,13 @@ def following(body: Body, pattern: Pattern, context: Context, span: Span) -> Int
     made = made_by(body, pattern, mark)
     referred = [part.label for part in positive_parts(pattern) if isinstance(part, Ref)]
     nodes = union([starts, starts_of(body, made), *(body.labels[name][0] for name in referred)])
-    body.constraints += [less(e, s, 0, span) for s in nodes for e in context.ends]
+    body.points.constraints += [less(e, s, 0, span) for s in nodes for e in context.ends]
     for atom in sorted(made.atoms - body.placed):
         use = body.atoms[atom]
         if not use.silent and body.has_column(use.event, CONTEXT):
             body.placed.add(atom)
-            begins = NodeTime(body.single("latest", context.ends, span))
-            body.conditions.append(Call("=", (Column(atom, CONTEXT), begins)))
+            begins = NodeTime(body.points.single("latest", context.ends, span))
+            body.variables.conditions.append(Call("=", (Column(atom, CONTEXT), begins)))
     for number in made.windows:
         window = body.windows[number]
         if window.context is None and not window.silent:
@@ -77,14 +77,14 @@ def limited(body: Body, pattern: Within) -> Interval:
     span, limit, mark = pattern.span, pattern.limit, mark_of(body)
     starts, ends = body.visit(pattern.pattern)
     earlier, columns = beginnings(body, pattern.pattern, mark)
-    end = NodeTime(body.single("latest", ends, span)) if columns else None
-    body.conditions += [
+    end = NodeTime(body.points.single("latest", ends, span)) if columns else None
+    body.variables.conditions += [
         Call("<=", (Call("-", (end, column)), Const(limit, DURATION)), span)
         for column in columns
         if end is not None
     ]
     first = union([starts, earlier])
-    body.constraints += [Constraint(e, s, limit, span) for e in ends for s in first]
+    body.points.constraints += [Constraint(e, s, limit, span) for e in ends for s in first]
     return starts, ends
 
 
@@ -99,7 +99,8 @@ def beginnings(body: Body, pattern: Pattern, mark: Mark) -> tuple[Nodes, list[Co
     made -= Made(frozenset(body.clocked))
     nodes: Nodes = ()
     if any(map(has_instants, whole)):
-        nodes = (*starts_of(body, made), *(body.instants[each] for each in sorted(made.instants)))
+        instants = (body.points.instants[each] for each in sorted(made.instants))
+        nodes = (*starts_of(body, made), *instants)
     columns = [
         Column(atom, MADE)
         for atom in sorted(made.atoms)
@@ -111,5 +112,5 @@ def beginnings(body: Body, pattern: Pattern, mark: Mark) -> tuple[Nodes, list[Co
 def beginning(body: Body, label: str, start: int, span: Span) -> Expr:
     """When the first of the events began that something labelled is made of."""
     nodes, columns = beginnings(body, body.definitions[label], mark_of(body))
-    first = NodeTime(body.single("earliest", union([(start,), nodes]), span))
+    first = NodeTime(body.points.single("earliest", union([(start,), nodes]), span))
     return Call("least", (first, *columns)) if columns else first

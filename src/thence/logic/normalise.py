@@ -13,6 +13,7 @@ from thence.logic.conjunct import (
     Column,
     Conjunct,
     Extreme,
+    Head,
     WindowUse,
     close_with_extremes,
 )
@@ -83,58 +84,60 @@ class Normaliser:
                 body.definitions.setdefault(part.name, part)
         starts, ends = body.visit(pattern)
         if rule.limit is not None:
-            body.constraints += [Constraint(e, s, rule.limit) for e in ends for s in starts]
+            body.points.constraints += [Constraint(e, s, rule.limit) for e in ends for s in starts]
         positive = tuple(range(len(body.atoms)))
         predicates = body.resolve_conditions()
-        start, end = body.ends((starts, ends), rule.span)
+        start, end = body.points.ends((starts, ends), rule.span)
         bounds = self.closed(body)
         start = _known_extreme(body, start, bounds)
         end = _known_extreme(body, end, bounds)
         collects = any(window.mode == "collect" for window in body.windows)
         if rule.policy.chooses or collects or repeats:
             # A group is complete once no further match can fall into it.
-            body.completions.append(end)
+            body.points.completions.append(end)
         for record in body.repeated:
             if not is_over(body, record, bounds, end):
                 raise too_late(body, record)
         windows = Windows(body, bounds, self.schemas, self.auxiliary)
         uses = [use for window in body.windows for use in windows.uses(window)]
         uses += [use for record in body.repeated for use in windows.repetitions(record)]
-        body.folded = windows.collected
-        having = tuple(body.rewrite(part, {}) for part in body.having)
+        body.variables.folded = windows.collected
+        having = tuple(body.variables.rewrite(part, {}) for part in body.variables.having)
         terms = tuple(_head_value(body, t.value, windows.collected) for t in rule.terms)
         bounds = windows.match_bounds()
         links, left = _links(body, predicates, self.schemas)
         return Conjunct(
-            event=rule.event,
-            columns=tuple(term.name for term in rule.terms),
-            types=_types(rule, self.schemas.get(rule.event)),
-            terms=terms,
+            head=Head(
+                event=rule.event,
+                columns=tuple(term.name for term in rule.terms),
+                types=_types(rule, self.schemas.get(rule.event)),
+                terms=terms,
+                start=start,
+                end=end,
+                hidden=rule.hidden,
+            ),
             atoms=tuple(body.atoms),
             positive=positive,
-            nodes=tuple(body.nodes),
-            constraints=tuple(body.constraints),
+            nodes=tuple(body.points.nodes),
+            constraints=tuple(body.points.constraints),
             bounds=bounds,
             links=links,
             predicates=left,
             windows=tuple(_closed_window(body, use, bounds) for use in uses),
-            completions=tuple(dict.fromkeys(body.completions)),
-            start=start,
-            end=end,
+            completions=tuple(dict.fromkeys(body.points.completions)),
             span=rule.span,
             policy=rule.policy,
             having=having,
             identical=_identical(
                 body, (*left, *(p for use in uses for p in use.predicates)), self.schemas
             ),
-            hidden=rule.hidden,
         )
 
     def closed(self, body: Body) -> Bounds:
         """The closed bounds of a body; refuses one that can never hold."""
-        bounds = close_with_extremes(close(body.constraints), body.nodes)
+        bounds = close_with_extremes(close(body.points.constraints), body.points.nodes)
         if not bounds.satisfiable:
-            conflict = first_conflict(body.constraints)
+            conflict = first_conflict(body.points.constraints)
             if conflict is not None and conflict.span == NOWHERE:
                 # An inner pattern that its window has no room for: it never occurs, no more.
                 return bounds
@@ -163,13 +166,13 @@ def _types(rule: Rule, schema: EventSchema | None) -> tuple[Type | None, ...]:
 
 def _closed_window(body: Body, use: WindowUse, bounds: Bounds) -> WindowUse:
     """A window with its bounds closed over all nodes of the conjunct."""
-    closed = close_with_extremes(bounds.with_constraints(use.constraints), body.nodes)
+    closed = close_with_extremes(bounds.with_constraints(use.constraints), body.points.nodes)
     return replace(use, bounds=closed)
 
 
 def _known_extreme(body: Body, node: int, bounds: Bounds) -> int:
     """The part that always is the extreme one, where the bounds say so."""
-    match body.nodes[node]:
+    match body.points.nodes[node]:
         case Extreme("earliest", parts):
             known = [p for p in parts if all(bounds[p, q] <= 0 for q in parts)]
             return known[0] if known else node
@@ -181,9 +184,9 @@ def _known_extreme(body: Body, node: int, bounds: Bounds) -> int:
 
 def _head_value(body: Body, value: Expr | Aggregate, local: Mapping[str, Expr]) -> Expr | Aggregate:
     if isinstance(value, Aggregate):
-        arg = None if value.arg is None else body.rewrite(value.arg, local)
+        arg = None if value.arg is None else body.variables.rewrite(value.arg, local)
         return replace(value, arg=arg)
-    return body.rewrite(value, {})
+    return body.variables.rewrite(value, {})
 
 
 def _links(
@@ -193,7 +196,7 @@ def _links(
 
     Columns are equal because one variable names them, or because a condition says so.
     """
-    classes: list[set[Column]] = [set(columns) for columns in body.columns.values()]
+    classes: list[set[Column]] = [set(columns) for columns in body.variables.columns.values()]
     left: list[Expr] = []
     for predicate in predicates:
         match predicate:

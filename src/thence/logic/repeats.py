@@ -39,9 +39,9 @@ def repetition_uses(
     tested: list[Expr] = []
     if strict:
         # What does not fulfil them is of the kind all the same, and lies in between.
-        tested = own + [body.rewrite(condition, local) for condition in element.conditions]
+        tested = own + [body.variables.rewrite(each, local) for each in element.conditions]
     else:
-        more, found = body.split_conditions([*own, *element.conditions], local, local)
+        more, found = body.variables.split([*own, *element.conditions], local, local)
         constraints += more
         predicates += found
     before: WindowUse | None = None
@@ -49,7 +49,7 @@ def repetition_uses(
     if element.linked:
         before, earlier, _ = _searched(body, record, element, columns, bounds)
         before = replace(before, mode="previous")
-        linked = [body.rewrite(_linked(c, earlier), local) for c in element.linked]
+        linked = [body.variables.rewrite(_linked(c, earlier), local) for c in element.linked]
     repetition = Repetition(
         record.pattern.least,
         record.pattern.most,
@@ -92,7 +92,7 @@ def _searched(
     for name, argument in element.atom.args:
         column = Column(index, name)
         if isinstance(argument, Var) and argument.name in body.shared:
-            links.append((name, body.rewrite(argument, {})))
+            links.append((name, body.variables.rewrite(argument, {})))
         elif isinstance(argument, Var) and argument.name not in local:
             local[argument.name] = column
         else:
@@ -100,7 +100,7 @@ def _searched(
     kind: list[Expr] = []
     own: list[Expr] = []
     for column, argument in arguments:
-        equal = Call("=", (column, body.rewrite(argument, local)), element.atom.span)
+        equal = Call("=", (column, body.variables.rewrite(argument, local)), element.atom.span)
         (kind if isinstance(argument, Const) else own).append(equal)
     if element.limit is not None:
         length = Call("-", (NodeTime(use.end), NodeTime(use.start)))
@@ -125,12 +125,12 @@ def _placed(body: Body, record: Repeated, start: int, end: int) -> list[Constrai
 def _outward(body: Body, node: int, which: str, inner: int) -> Iterable[Constraint]:
     """What limits how far out an end of the match may lie."""
     same = {node, inner}
-    for index, other in enumerate(body.nodes):
+    for index, other in enumerate(body.points.nodes):
         if isinstance(other, Extreme) and other.which == which and node in other.nodes:
             same.add(index)
         if isinstance(other, Shifted) and other.node in same:
             same.add(index)
-    for constraint in list(body.constraints):
+    for constraint in list(body.points.constraints):
         near, far = constraint.later, constraint.earlier
         if which == "earliest":
             near, far = far, near

@@ -33,7 +33,7 @@ def in_sequence(body: Body, parts: Sequence[Pattern], span: Span) -> list[Interv
     parts = [part for outer in parts for part in _flat(outer)]
     if not body.rule.policy.strict and not any(isinstance(part, Repeat) for part in parts):
         plain = [body.visit(part) for part in parts]
-        body.sequence(plain, span)
+        body.points.sequence(plain, span)
         return plain
     found: dict[int, Interval] = {}
     records: dict[int, Repeated] = {}
@@ -63,14 +63,14 @@ def in_sequence(body: Body, parts: Sequence[Pattern], span: Span) -> list[Interv
         for one, other in pairwise(places):
             _nothing_between(body, (parts[one], found[one]), (parts[other], found[other]), span)
     intervals = [found[place] for place in places]
-    body.sequence(intervals, span)
+    body.points.sequence(intervals, span)
     return intervals
 
 
 def closed_by(body: Body, pattern: Until) -> list[Interval]:
     """``p until c``: a sequence, and nothing else like its last part since it began."""
     intervals = in_sequence(body, [pattern.pattern, pattern.closing], pattern.span)
-    opens = body.single("earliest", intervals[0][0], pattern.span)
+    opens = body.points.single("earliest", intervals[0][0], pattern.span)
     another = renamed(pattern.another or pattern.closing, body.joining)
     body.absent_between(another, (opens,), intervals[-1][0], pattern.span)
     return intervals
@@ -91,10 +91,10 @@ def anchored(body: Body, repeat: Repeat, first: bool, last: bool, leading: bool)
     uses = [body.atoms[atom] for atom in ends if atom is not None]
     if len(uses) == 2:
         one, other = uses
-        body.constraints.append(Constraint(one.start, other.start, 0, repeat.span))
-        body.constraints.append(Constraint(one.end, other.end, 0, repeat.span))
+        body.points.constraints.append(Constraint(one.start, other.start, 0, repeat.span))
+        body.points.constraints.append(Constraint(one.end, other.end, 0, repeat.span))
         if repeat.least > 1:
-            body.constraints.append(Constraint(one.end, other.start, -1, repeat.span))
+            body.points.constraints.append(Constraint(one.end, other.start, -1, repeat.span))
     return (uses[0].start,), (uses[-1].end,)
 
 
@@ -122,9 +122,9 @@ def _anchor(body: Body, repeat: Repeat) -> int:
     atom = body.atom(replace(element.atom, args=shown), element.label)
     use = body.atoms[atom]
     local, conditions = local_names(body, element, atom, use.start, use.end)
-    body.deferred.append(([*conditions, *element.conditions], local))
+    body.variables.deferred.append(([*conditions, *element.conditions], local))
     if element.limit is not None:
-        body.constraints.append(Constraint(use.end, use.start, element.limit, repeat.span))
+        body.points.constraints.append(Constraint(use.end, use.start, element.limit, repeat.span))
     return atom
 
 

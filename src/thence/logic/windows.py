@@ -59,7 +59,7 @@ class Windows:
         self.bounds = bounds
         self.schemas = schemas
         self.maker = maker
-        self.settled = len(body.constraints)
+        self.settled = len(body.points.constraints)
         """How many of the body's constraints the bounds hold already."""
         self.collected: dict[str, Expr] = {}
         """What the head's aggregates can read: names inside ``collect``."""
@@ -67,10 +67,11 @@ class Windows:
     def match_bounds(self) -> Bounds:
         """The closed bounds of the match over all nodes there are by now: windows and the head
         may add some, but say nothing about the others."""
-        fresh = self.body.constraints[self.settled :]
+        points = self.body.points
+        fresh = points.constraints[self.settled :]
         if fresh:
-            self.bounds = close_with_extremes(self.bounds.with_constraints(fresh), self.body.nodes)
-            self.settled = len(self.body.constraints)
+            self.bounds = close_with_extremes(self.bounds.with_constraints(fresh), points.nodes)
+            self.settled = len(points.constraints)
         return self.bounds
 
     def uses(self, window: Window) -> list[WindowUse]:
@@ -103,13 +104,13 @@ class Windows:
             links.append((CONTEXT, NodeTime(self.begins(window.context))))
         elif held:
             predicates.append(Call("is_null", (Column(index, CONTEXT),)))
-        more, tested = self.body.split_conditions(conditions, local, local)
+        more, tested = self.body.variables.split(conditions, local, local)
         constraints += more
         predicates += tested
         if window.mode == "collect":
             self.collected.update(local)
         closed = self.match_bounds().with_constraints(constraints)
-        closed = close_with_extremes(closed, self.body.nodes)
+        closed = close_with_extremes(closed, self.body.points.nodes)
         if not closed.satisfiable:
             if window.mode == "absent":
                 # Nothing can lie in the window, so it is empty: there is nothing to look for.
@@ -144,7 +145,7 @@ class Windows:
         closed = []
         for use in uses:
             bounds = self.match_bounds().with_constraints(use.constraints)
-            closed.append(replace(use, bounds=close_with_extremes(bounds, self.body.nodes)))
+            closed.append(replace(use, bounds=close_with_extremes(bounds, self.body.points.nodes)))
         if not closed[0].bounds.satisfiable:
             raise self.body.refuse(
                 record.pattern.span,
@@ -170,10 +171,10 @@ class Windows:
             column = Column(index, name)
             if not isinstance(argument, Var):
                 predicates.append(
-                    Call("=", (column, self.body.rewrite(argument, local)), atom.span)
+                    Call("=", (column, self.body.variables.rewrite(argument, local)), atom.span)
                 )
-            elif self.body.bound(argument.name):
-                links.append((name, self.body.rewrite(argument, {})))
+            elif self.body.variables.bound(argument.name):
+                links.append((name, self.body.variables.rewrite(argument, {})))
             elif argument.name in local:
                 predicates.append(Call("=", (local[argument.name], column), atom.span))
             else:
@@ -191,7 +192,7 @@ class Windows:
                     if (
                         isinstance(variable, Var)
                         and variable.name not in bound
-                        and self.body.bound(variable.name)
+                        and self.body.variables.bound(variable.name)
                     ):
                         raise self.body.refuse(
                             variable.span,
@@ -203,7 +204,7 @@ class Windows:
     def refuse_repeated_with_others(self, pattern: Pattern) -> None:
         """What is repeated inside is matched inside, so it cannot be compared with what is outside:
         neither each repetition nor all of them together."""
-        own = own_labels(pattern)
+        own, outer = own_labels(pattern), self.body.variables
         bound = {*positive_variables(pattern), *repeated_variables(pattern)}
         inside = [part for repeat in repeats(pattern) for part in walk(repeat)]
         for part in walk(pattern):
@@ -216,7 +217,7 @@ class Windows:
                     continue
                 for leaf in read:
                     match leaf:
-                        case Var(name, span) if name not in bound and self.body.bound(name):
+                        case Var(name, span) if name not in bound and outer.bound(name):
                             raise self._repeated_with_others(span)
                         case Attr(label, _, span) | TimeOf(label, _, span) if label not in own:
                             raise self._repeated_with_others(span)
@@ -258,7 +259,7 @@ class Windows:
                 )
         self.refuse_hidden_variables(pattern)
         self.refuse_repeated_with_others(pattern)
-        outer = {*self.body.columns, *self.body.values}
+        outer = {*self.body.variables.columns, *self.body.variables.values}
         handed = [
             exported(part, conditions, self.body.rule, outer, everything=window.mode == "collect")
             for part in parts
@@ -280,7 +281,7 @@ class Windows:
 
     def begins(self, context: Context) -> int:
         """The node that a history begins after."""
-        return self.body.single("latest", context.ends, NOWHERE)
+        return self.body.points.single("latest", context.ends, NOWHERE)
 
     def in_context(
         self, pattern: Pattern, parts: Sequence[Pattern], context: Context, limit: int

@@ -109,7 +109,7 @@ class InputError(ThenceError):
 
 
 class InputWarning(UserWarning):
-    """Events that can be read, but are hardly what was meant."""
+    """Events or settings that can be used, but are hardly what was meant."""
 
 
 class EvaluationError(ThenceError):
@@ -123,8 +123,9 @@ class StateError(ThenceError):
 class LimitError(ThenceError):
     """A rule that would take more memory, or have more matches, than it may.
 
-    ``rule`` is its name, ``candidates`` how many rows it was about to have, where that is known,
-    ``hint`` what to do about it, and ``span`` the rule's place in the program.
+    ``rule`` is its name, ``doing`` what it was at, such as "joining 'a' with 'b'", and
+    ``candidates`` how many rows that was about to have, as far as these are known; ``hint`` is what
+    to do about it, and ``span`` the rule's place in the program.
     """
 
     def __init__(
@@ -133,12 +134,14 @@ class LimitError(ThenceError):
         hint: str | None = None,
         *,
         rule: str | None = None,
+        doing: str | None = None,
         candidates: int | None = None,
         span: Span = NOWHERE,
     ) -> None:
         super().__init__(message, hint)
         self.message, self.hint = self.args
         self.rule = rule
+        self.doing = doing
         self.candidates = candidates
         self.span = span
         self.excerpt: str | None = None

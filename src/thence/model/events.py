@@ -18,11 +18,16 @@ class Events:
 
     ``columns`` maps an attribute to one contiguous Arrow array of the schema's Arrow type. Columns
     that nobody reads may be left out.
+
+    What is known of an event beside what it is stands apart from that: two events are the same
+    whatever is said of them. ``possible`` says which of the events may or may not have happened;
+    where it is None, all of them have.
     """
 
     start: Times
     end: Times
     columns: Mapping[str, Any]
+    possible: npt.NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.start)

@@ -236,10 +236,10 @@ def _given(
     sources = [known.get(use.event, _NONE) for use in prepared.uses]
     rows = round(found.kept)
     seconds = max((sources[atom].seconds for atom in conjunct.events), default=0.0)
-    longest = found.order.bounds[conjunct.end, conjunct.start] if found.order else 0
+    longest = found.order.bounds[conjunct.head.end, conjunct.head.start] if found.order else 0
     values = {
         name: min(sources[term.atom].distinct[term.name], rows)
-        for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
+        for name, term in zip(conjunct.head.columns, conjunct.head.terms, strict=True)
         if isinstance(term, Column) and term.name in sources[term.atom].distinct
     }
     lasting = longest / 1e6 if EPOCH < longest < UNBOUNDED else 0.0

@@ -22,6 +22,7 @@ from thence.logic.conjunct import (
     Conjunct,
     EndPoint,
     Epoch,
+    Head,
     Node,
     NodeTime,
     Shifted,
@@ -54,6 +55,9 @@ class Demand:
     late: bool = False
     """Whether an asker may come after results have ended, as far as is known without taking events
     for instants. Then results are told from those that are remembered."""
+    behind: bool = False
+    """Whether an asker may come after what it asks for has been finalised once and for all, since
+    the horizon of its input may be behind. Then all is derived, unless the step is the last."""
 
 
 def itself(schema: EventSchema) -> Conjunct:
@@ -61,10 +65,14 @@ def itself(schema: EventSchema) -> Conjunct:
     nodes = (Epoch(), EndPoint(0, "start"), EndPoint(0, "end"))
     constraint = Constraint(1, 2, 0)
     return Conjunct(
-        event=schema.name,
-        columns=schema.names,
-        types=tuple(attribute.type for attribute in schema.attributes),
-        terms=tuple(Column(0, name) for name in schema.names),
+        head=Head(
+            event=schema.name,
+            columns=schema.names,
+            types=tuple(attribute.type for attribute in schema.attributes),
+            terms=tuple(Column(0, name) for name in schema.names),
+            start=1,
+            end=2,
+        ),
         atoms=(AtomUse(schema.name, None, 1, 2),),
         positive=(0,),
         nodes=nodes,
@@ -74,8 +82,6 @@ def itself(schema: EventSchema) -> Conjunct:
         predicates=(),
         windows=(),
         completions=(),
-        start=1,
-        end=2,
     )
 
 
@@ -126,16 +132,17 @@ def _between(
     bounds = bounds_of(reader, read)
     seen = reader.uses[read]
     own = {use.start: ends[0], use.end: ends[1]}
-    others = own | {EPOCH: EPOCH, seen.start: results.start, seen.end: results.end}
+    others = own | {EPOCH: EPOCH, seen.start: results.head.start, seen.end: results.head.end}
     pairs = [(a, b) for a in own for b in others] + [(b, a) for a in own for b in others]
     found = {
         (others[a], others[b]): bounds[a, b]
         for a, b in pairs
         if a != b and bounds[a, b] < UNBOUNDED
     }
-    kept = [Constraint(later, earlier, limit) for (later, earlier), limit in found.items()]
+    # Times are whole microseconds: what is one earlier at least is earlier, and meant so.
+    kept = [Constraint(*pair, limit, strict=limit == -1) for pair, limit in found.items()]
     by_nature = results.bounds.with_constraints(
-        [Constraint(ends[0], ends[1], 0), Constraint(results.start, results.end, 0)]
+        [Constraint(ends[0], ends[1], 0), Constraint(results.head.start, results.head.end, 0)]
     )
     for constraint in tuple(kept):
         rest = [other for other in kept if other is not constraint]
@@ -206,7 +213,7 @@ def _links(
     atom = len(results.atoms)
     used: set[str] = set()
     for own, name in _equal(reader, read, asker):
-        term = results.terms[results.columns.index(name)]
+        term = results.head.terms[results.head.columns.index(name)]
         if not isinstance(term, Column) or term.atom not in results.positive or own in used:
             continue
         kinds = {
@@ -259,8 +266,9 @@ Form = tuple["Prepared", frozenset[int] | None]
 """A join to run, and the atoms whose new rows it is run for: None for all that is new."""
 
 
-def forms(alternatives: Sequence[Prepared], size: Size) -> Iterator[Form]:
-    """The joins by which a rule's results are found, given how many rows there are.
+def forms(alternatives: Sequence[Prepared], size: Size, last: bool = False) -> Iterator[Form]:
+    """The joins by which a rule's results are found, given how many rows there are, and whether
+    this is the ``last`` step.
 
     A rule may be evaluated where it is asked for or everywhere, and by the rarest of several
     askers: each finds what is asked for, and some more. Whichever is chosen, a new asker is always
@@ -286,7 +294,12 @@ def forms(alternatives: Sequence[Prepared], size: Size) -> Iterator[Form]:
         rarest = [min(ways, key=lambda way: sizes[id(way)]) for ways in demanded[number].values()]
         askers = sum(sizes[id(way)] for way in rarest)
         made_of = max(size(whole, atom) for atom in whole.conjunct.events)
-        worth = RARER * askers <= made_of
+        in_time = last or not any(
+            way.demand is not None and way.demand.behind
+            for ways in demanded[number].values()
+            for way in ways
+        )
+        worth = in_time and RARER * askers <= made_of
         if not worth:
             yield whole, None
         for ways in demanded[number].values():

@@ -29,7 +29,7 @@ def by_ends(prepared: Prepared) -> tuple[Prepared, ...]:
     conjunct = prepared.conjunct
     ends = [
         (node, definition)
-        for node in dict.fromkeys((conjunct.start, conjunct.end))
+        for node in dict.fromkeys((conjunct.head.start, conjunct.head.end))
         if isinstance(definition := conjunct.nodes[node], Extreme)
     ]
     if not ends or conjunct.waits or conjunct.windows or prepared.ticks:

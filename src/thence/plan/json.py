@@ -16,7 +16,7 @@ from thence.plan.partition.parts import Piece, cut
 from thence.plan.prepared import Prepared
 from thence.plan.selection import LENGTH, Selection
 from thence.plan.statistics import EventStatistics
-from thence.plan.text import atom_name, bound, column_name, expression
+from thence.plan.text import atom_name, bound, column_name, expression, finalised_by
 from thence.plan.tree import Input, Plan, Stage
 
 VERSION = 1
@@ -96,8 +96,9 @@ def _join(plan: Plan, number: int, rule: Prepared, measured: Any) -> dict[str, A
             if window.mode != "previous"
         ],
         "policy": None if policy == UNRESTRICTED else policy_text(policy),
-        "at": [name_of_node(conjunct, node) for node in (conjunct.start, conjunct.end)],
+        "at": [name_of_node(conjunct, node) for node in (conjunct.head.start, conjunct.head.end)],
         "reported_after": [name_of_node(conjunct, node) for node in conjunct.completions],
+        "finalised_by": finalised_by(plan, rule),
         "partition_key": list(partition_key(conjunct)),
         "stride": rule.stride,
         "selection": None if rule.selection is None else _selection(rule.selection),

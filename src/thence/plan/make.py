@@ -116,6 +116,14 @@ def _serving(plan: Plan, outputs: Collection[str] | None) -> Plan:
     return replace(plan, stages=stages, outputs=tuple(outputs), written=stages)
 
 
+def serving(plan: Plan, outputs: Collection[str]) -> Plan:
+    """A plan as it is, less what none of some of its outputs rests on: what is left is derived and
+    kept as before, so state that one plan left holds what the other expects."""
+    written = needed_stages(replace(plan, stages=plan.written), outputs)
+    stages = needed_stages(plan, outputs)
+    return replace(plan, stages=stages, outputs=tuple(outputs), written=written)
+
+
 def needed_stages(plan: Plan, outputs: Iterable[str]) -> tuple[Stage, ...]:
     """The stages of a plan that some of its events rest on."""
     needed = set(outputs)

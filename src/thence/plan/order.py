@@ -194,7 +194,7 @@ class _Choice:
                 tried = few * expected_rows(self.prepared, step, self.sizes, self.bounds)
                 if self.sizes[near.partner].rows <= max(FEW * few, tried):
                     return near.partner
-        starts = self.prepared.node_atoms(self.prepared.conjunct.start)
+        starts = self.prepared.node_atoms(self.prepared.conjunct.head.start)
         most = NEARLY * few
         early = [atom for atom in positive if atom in starts and self.sizes[atom].rows <= most]
         return early[0] if len(early) == 1 else rarest

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from thence.logic.bounds import Constraint
+from thence.logic.bounds import UNBOUNDED, Constraint
 from thence.logic.conjunct import (
     AtomUse,
     Column,
@@ -23,6 +23,7 @@ from thence.logic.expr import Aggregate, Expr, read_by
 from thence.logic.policy import UNRESTRICTED
 from thence.plan.demand import Demand
 from thence.plan.ends import by_ends
+from thence.plan.equalities import Link
 from thence.plan.nearest import Nearest, nearest
 from thence.plan.repetitions import strict_ends
 from thence.plan.selection import Selection
@@ -71,6 +72,8 @@ class Prepared:
         self.as_written = as_written
         self.steps: dict[Any, Step] = {}
         """How atoms are bound once others are, as far as somebody has asked."""
+        self.lookups: dict[tuple[int, int], tuple[Link, ...]] = {}
+        """By which columns an atom is looked up, given another, as far as somebody has asked."""
         self.demand = demand
         self._base = [self._resolve(node) for node in range(len(conjunct.nodes))]
         self._node_atoms: dict[int, frozenset[int]] = {}
@@ -92,7 +95,7 @@ class Prepared:
     @property
     def in_text_order(self) -> Prepared:
         """The same join, whose atoms are bound in the order of the text."""
-        return Prepared(self.conjunct, self.decided, True, self.selection)
+        return Prepared(self.conjunct, self.decided, True, self.selection, self.demand)
 
     def _resolve(self, node: int) -> tuple[int, int]:
         offset = 0
@@ -232,12 +235,13 @@ class Prepared:
             return None
         (atom,) = conjunct.positive
         use = self.uses[atom]
-        if conjunct.start not in (conjunct.end, use.start):
+        head = conjunct.head
+        if head.start not in (head.end, use.start):
             return None
-        since, by = self.base(conjunct.end)
+        since, by = self.base(head.end)
         bare = not (self.constraints or conjunct.predicates or conjunct.having)
-        plain = bare and conjunct.completions == (conjunct.end,) and conjunct.policy == UNRESTRICTED
-        moved = conjunct.terms == tuple(Column(atom, name) for name in conjunct.columns)
+        plain = bare and conjunct.completions == (head.end,) and conjunct.policy == UNRESTRICTED
+        moved = head.terms == tuple(Column(atom, name) for name in head.columns)
         if not (plain and moved and use.event == conjunct.event and since == use.end and by > 0):
             return None
         return by if all(self._in_meantime(w, since, by) for w in conjunct.windows) else None
@@ -257,10 +261,14 @@ class Prepared:
     def own_predicates(self, atom: int) -> Sequence[Expr]:
         """The predicates that concern one atom alone, in a match or in a window."""
         atom = self.aliases.get(atom, atom)
-        window = self._windows.get(atom)
+        window = self.window(atom)
         if window is None:
             return self.local.get(atom, ())
         return [p for p in window.predicates if self.atoms_of(self.reads(p)) == {atom}]
+
+    def window(self, atom: int) -> WindowUse | None:
+        """The window that an atom is in; None where it is a part of the match."""
+        return self._windows.get(atom)
 
     @cached_property
     def _windows(self) -> dict[int, WindowUse]:
@@ -318,6 +326,16 @@ class Prepared:
         return self.conjunct.policy.chooses or self.compares_rows
 
     @cached_property
+    def apart(self) -> dict[tuple[int, int], int]:
+        """How much later than an event of the match another one can end at most, as far as the
+        closed bounds say so: by the atoms of the later and the earlier one."""
+        bounds = self.conjunct.bounds
+        ends = {atom: self.uses[atom].end for atom in self.conjunct.events}
+        pairs = ((one, other) for one in ends for other in ends if one != other)
+        found = {(one, other): bounds[ends[one], ends[other]] for one, other in pairs}
+        return {pair: limit for pair, limit in found.items() if limit < UNBOUNDED}
+
+    @cached_property
     def windowed(self) -> bool:
         """Whether the events of a match are bound to be near each other."""
         nodes = [self.uses[atom].start for atom in self.conjunct.events]
@@ -342,8 +360,8 @@ class Prepared:
     def after_join(self) -> Reads:
         """What is read once all positive atoms are bound: windows, completions and the head."""
         conjunct = self.conjunct
-        found = self.nodes_read((conjunct.start, conjunct.end, *conjunct.completions))
-        for term in (*conjunct.terms, *conjunct.having):
+        found = self.nodes_read((conjunct.head.start, conjunct.head.end, *conjunct.completions))
+        for term in (*conjunct.head.terms, *conjunct.having):
             found |= self.reads(term)
         for window in conjunct.windows:
             found |= self.window_reads(window)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from thence.logic.conjunct import (
     Retention,
     known_bounds,
     longest,
+    partners,
     quoted_use,
     retentions,
 )
@@ -20,11 +21,12 @@ from thence.model.errors import Diagnostic, StateError, diagnose
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 from thence.plan.demand import Demand, asked_for, itself
+from thence.plan.horizons import Lags, later, most
 from thence.plan.prepared import Prepared
 from thence.plan.pushdown import EVERY_ROW, needed_rows
 
 if TYPE_CHECKING:
-    from thence.plan.tree import Plan, Stage
+    from thence.plan.tree import Part, Plan, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +85,15 @@ class Reduction:
 
 @dataclass(frozen=True, slots=True)
 class Kept(Retention):
-    """How long an event is kept, and which events need not be kept so long."""
+    """How long an event is kept, and which events need not be kept so long.
 
+    It may wait for partners that have horizons of their own: ``until`` says for each input how long
+    after its end the horizon of that input has to be for nothing to need the event any more, and
+    ``met`` by when all has been seen that it may have to have met.
+    """
+
+    until: Lags = field(default_factory=dict, compare=False, repr=False)
+    met: Lags = field(default_factory=dict, compare=False, repr=False)
     reduction: Reduction = field(default=Reduction((), {}, {}), compare=False, repr=False)
 
 
@@ -113,7 +122,7 @@ def needs(plan: Plan, assume_instants: bool) -> Needs:
     if assume_instants:
         known |= dict.fromkeys(silent, 0)
     lengths = derived_lengths(plan.stages, known)
-    needed = retention_of(plan.prepared, plan.schemas, lengths, plan.off)
+    needed = retention_of(plan.whole, lengths)
     remarks: dict[tuple[str, str, str], Diagnostic] = {}
     as_written = derived_lengths(plan.written, known)
     for rule in (alt for stage in plan.written for alts in stage.rules for alt in alts):
@@ -149,32 +158,35 @@ def kept_by(
     found = retentions(rule.conjunct, lengths)
     if "streaming" not in off:
         return found
-    most = max((kept.micros for kept in found), default=0)
+    longest_kept = max((kept.micros for kept in found), default=0)
     facts = (use.fact for use in rule.uses)
     return tuple(
-        kept if fact else replace(kept, micros=max(kept.micros, most))
+        kept if fact else replace(kept, micros=max(kept.micros, longest_kept))
         for kept, fact in zip(found, facts, strict=True)
     )
 
 
-def retention_of(
-    rules: Iterable[Prepared],
-    schemas: Mapping[str, EventSchema],
-    lengths: Mapping[str, int],
-    off: Collection[str] = (),
-) -> dict[str, Kept]:
-    """For each event that one of the rules reads, the longest time it may still be needed, and what
-    tells whether it is."""
+def retention_of(part: Part, lengths: Mapping[str, int]) -> dict[str, Kept]:
+    """For each event that one of a part's rules reads, the longest time it may still be needed, and
+    what tells whether it is."""
     needed: dict[str, Retention] = {}
     readings: dict[str, list[Reading]] = {}
-    rules = tuple(rules)
+    until: dict[str, list[Lags]] = {}
+    met: dict[str, list[Lags]] = {}
+    rules = tuple(part.prepared)
     for rule in rules:
-        for atom, kept in enumerate(kept_by(rule, lengths, off)):
+        waiting = _waiting(rule, part, lengths)
+        for atom, kept in enumerate(kept_by(rule, lengths, part.off)):
             if kept.event not in needed or kept.micros > needed[kept.event].micros:
                 needed[kept.event] = kept
             if kept.micros > 0:
                 readings.setdefault(kept.event, []).append(Reading(rule, atom))
-    ways = needed_rows(rules) if "pushdown" not in off else {}
+            least = kept.micros if "streaming" in part.off else -UNBOUNDED
+            for lags, micros in waiting[atom]:
+                until.setdefault(kept.event, []).append(later(lags, max(micros, least)))
+                met.setdefault(kept.event, []).append(lags)
+    ways = needed_rows(rules) if "pushdown" not in part.off else {}
+    reduces = "semi_join" not in part.off
     return {
         event: Kept(
             kept.event,
@@ -182,12 +194,27 @@ def retention_of(
             kept.partner,
             kept.span,
             ways.get(event, EVERY_ROW),
-            Reduction(
-                tuple(readings.get(event, ())) if "semi_join" not in off else (), schemas, lengths
-            ),
+            most(until.get(event, ())),
+            # Each is looked at once, so not before all that ends when it does has been seen.
+            most([*met.get(event, ()), part.horizons.comes.get(event, {})]),
+            Reduction(tuple(readings.get(event, ())) if reduces else (), part.schemas, lengths),
         )
         for event, kept in needed.items()
     }
+
+
+def _waiting(
+    rule: Prepared, part: Part, lengths: Mapping[str, int]
+) -> list[list[tuple[Lags, int]]]:
+    """For each atom of a join, the horizons of what its events may wait for, and how long."""
+    comes, finalised = part.horizons.comes, part.finalised_by[rule]
+    return [
+        [
+            (finalised if each.atom < 0 else comes[rule.uses[each.atom].event], each.micros)
+            for each in several
+        ]
+        for several in partners(rule.conjunct, lengths)
+    ]
 
 
 def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[str, int]:
@@ -206,7 +233,7 @@ def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[s
 
 def _remark(source: Source, rule: Prepared, use: AtomUse, kept: Retention) -> Diagnostic:
     conjunct, event = rule.conjunct, quoted_use(replace(use, label=None))
-    head = "an inner pattern" if conjunct.hidden else f"'{conjunct.event}'"
+    head = "an inner pattern" if conjunct.head.hidden else f"'{conjunct.event}'"
     text = (
         f"in the rule for {head}, nothing bounds how long after {quoted_use(use)} {kept.partner} "
         f"may come, so {event} events would have to be kept forever"

@@ -17,6 +17,7 @@ from thence.logic.conjunct import (
     Conjunct,
     EndPoint,
     Epoch,
+    Head,
     NodeTime,
     Tick,
 )
@@ -107,7 +108,7 @@ class Draft:
         """What a conjunct's own head shows."""
         schema = self._schemas[conjunct.event]
         types = tuple(attribute.type for attribute in schema.attributes)
-        return Shown(conjunct.columns, conjunct.terms, types)
+        return Shown(conjunct.head.columns, conjunct.head.terms, types)
 
     def add(self, place: Place, conjuncts: Sequence[Conjunct], shown: Shown) -> str:
         """Let an auxiliary event that shows something of some alternatives be derived before the
@@ -117,11 +118,12 @@ class Draft:
         self._schemas[event] = EventSchema(
             event, tuple(Attribute(*pair) for pair in pairs), hidden=True
         )
-        heads = [
-            replace(c, event=event, columns=shown.columns, types=shown.types, hidden=True)
-            for c in conjuncts
-        ]
-        rule = tuple(Prepared(head) for head in heads)
+
+        def shows(head: Head) -> Head:
+            columns, types = shown.columns, shown.types
+            return replace(head, event=event, columns=columns, types=types, hidden=True)
+
+        rule = tuple(Prepared(replace(c, head=shows(c.head))) for c in conjuncts)
         self._before.setdefault(place.stage, []).append(Stage((event,), (rule,), False))
         self.changed = True
         return event
@@ -142,10 +144,12 @@ class Draft:
             constraints.append(Constraint(END, START, longest, conjunct.span))
         return Prepared(
             Conjunct(
-                event=conjunct.event,
-                columns=conjunct.columns,
-                types=conjunct.types,
-                terms=tuple(Column(0, name) for name in names),
+                head=replace(
+                    conjunct.head,
+                    terms=tuple(Column(0, name) for name in names),
+                    start=START,
+                    end=END,
+                ),
                 atoms=(AtomUse(event, None, START, END, conjunct.span, hidden=hidden),),
                 positive=(0,),
                 nodes=(Epoch(), EndPoint(0, "start"), EndPoint(0, "end")),
@@ -155,10 +159,7 @@ class Draft:
                 predicates=predicates,
                 windows=(),
                 completions=(),
-                start=START,
-                end=END,
                 span=conjunct.span,
-                hidden=conjunct.hidden,
             )
         )
 
@@ -189,7 +190,7 @@ def body_key(conjunct: Conjunct) -> dict[str, Hashable]:
         "predicates": conjunct.predicates,
         "windows": tuple(replace(window, bounds=NO_BOUNDS) for window in conjunct.windows),
         "completions": conjunct.completions,
-        "ends": (conjunct.start, conjunct.end),
+        "ends": (conjunct.head.start, conjunct.head.end),
         "policy": conjunct.policy,
         "having": conjunct.having,
     }
@@ -203,7 +204,7 @@ def is_plain(conjunct: Conjunct) -> bool:
         and not conjunct.having
         and bool(conjunct.events)
         and all(window.mode == "absent" for window in conjunct.windows)
-        and not any(isinstance(term, Aggregate) for term in conjunct.terms)
+        and not any(isinstance(term, Aggregate) for term in conjunct.head.terms)
         and not any(isinstance(node, Tick) for node in conjunct.nodes)
     )
 
@@ -215,7 +216,7 @@ def is_projection(conjunct: Conjunct) -> bool:
         and len(conjunct.atoms) == 1
         and not conjunct.predicates
         and not conjunct.windows
-        and all(isinstance(term, Column) for term in conjunct.terms)
+        and all(isinstance(term, Column) for term in conjunct.head.terms)
     )
 
 
@@ -224,8 +225,8 @@ def tells(conjunct: Conjunct, atom: int) -> bool:
     it then asks the join for no more than it looks at anyway."""
     prepared = Prepared(conjunct)
     ends = {EndPoint(atom, "start"), EndPoint(atom, "end")}
-    shown = [conjunct.start, conjunct.end]
-    shown += [term.node for term in conjunct.terms if isinstance(term, NodeTime)]
+    shown = [conjunct.head.start, conjunct.head.end]
+    shown += [term.node for term in conjunct.head.terms if isinstance(term, NodeTime)]
     return any(conjunct.nodes[prepared.base(node)[0]] in ends for node in shown) or any(
-        isinstance(term, Column) and term.atom == atom for term in conjunct.terms
+        isinstance(term, Column) and term.atom == atom for term in conjunct.head.terms
     )

@@ -123,7 +123,7 @@ def _schema(rule: Rule, conjunct: Conjunct, schemas: Mapping[str, EventSchema]) 
 
     found = [
         Attribute(term.name, type_of(value, leaf), term.role)
-        for term, value in zip(rule.terms, conjunct.terms, strict=True)
+        for term, value in zip(rule.terms, conjunct.head.terms, strict=True)
         if not isinstance(value, Aggregate)
     ]
     return EventSchema(rule.event, tuple(found), hidden=True)
@@ -135,7 +135,7 @@ def _endless(
     """Refusals of recursive rules that make up values without ever getting later in time."""
     for conjunct in conjuncts:
         for use in conjunct.atoms:
-            if use.event in component and conjunct.bounds[use.end, conjunct.end] > -1:
+            if use.event in component and conjunct.bounds[use.end, conjunct.head.end] > -1:
                 return [
                     diagnose(
                         checked.program.source,

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from thence.model.arrow import from_numpy
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.plan.order import Size
@@ -177,14 +178,16 @@ def sampled(events: Mapping[str, Events]) -> Sample:
 
 
 def _some(events: Events) -> Events:
+    """A copy of some rows, which outlives the tables that they came in."""
     rows = len(events)
-    if rows <= SAMPLE:
-        return events
-    places = np.random.default_rng(0).integers(0, rows, SAMPLE)
-    places[0], places[-1] = 0, rows - 1
+    if rows > SAMPLE:
+        places = np.random.default_rng(0).integers(0, rows, SAMPLE)
+        places[0], places[-1] = 0, rows - 1
+    else:
+        places = np.arange(rows)
     start = events.start[places]
     end = start if events.start is events.end else events.end[places]
-    columns = {name: column.take(pa.array(places)) for name, column in events.columns.items()}
+    columns = {name: column.take(from_numpy(places)) for name, column in events.columns.items()}
     return Events(start, end, columns)
 
 
@@ -248,12 +251,13 @@ class Running:
 class _Window:
     """The figures of some time of a stream."""
 
-    __slots__ = ("_first", "_last", "_longest", "_rows", "_some", "total")
+    __slots__ = ("_first", "_last", "_longest", "_rows", "_some", "_taken", "total")
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
         self._longest: dict[str, int] = {}
         self._some: dict[str, list[Events]] = {}
+        self._taken: dict[str, int] = {}
         self._first: int | None = None
         self._last = 0
         self.total = 0
@@ -267,9 +271,10 @@ class _Window:
 
     def take(self, name: str, batch: Events) -> None:
         """Keep some events as a sample."""
-        known = self._some.setdefault(name, [])
-        if sum(map(len, known)) < SAMPLE:
-            known.append(batch)
+        taken = self._taken.get(name, 0)
+        if taken < SAMPLE:
+            self._some.setdefault(name, []).append(batch)
+            self._taken[name] = taken + len(batch)
 
     def statistics(self, columns: Mapping[str, Iterable[str]]) -> Statistics:
         seconds = (self._last - (self._first or 0)) / 1e6

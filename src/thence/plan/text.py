@@ -102,7 +102,8 @@ def _stage(
     for rule in stage.rules:
         for alternative in rule:
             uses = _uses(plan, alternative)
-            yield from _rule(alternative, uses, lambda name: _event(plan, name))
+            by = finalised_by(plan, alternative)
+            yield from _rule(alternative, uses, lambda name: _event(plan, name), by)
             yield from (f"    {line}" for line in notes.get(alternative, ()))
 
 
@@ -120,7 +121,28 @@ def join_text(rule: Prepared) -> str:
     return "\n".join(line.removeprefix("  ") for line in lines)
 
 
-def _rule(rule: Prepared, uses: Sequence[str], named: Callable[[str], str]) -> Iterator[str]:
+def finalised_by(plan: Plan, rule: Prepared) -> list[str]:
+    """The inputs whose horizons a join waits for, in the order of the program; none where it waits
+    for nothing, or reads no events and goes by whichever input is furthest."""
+    lags = plan.whole.finalised_by[rule] if rule.conjunct.completions else {}
+    return [name for name in plan.inputs if name in lags]
+
+
+def _passed(by: Sequence[str]) -> str:
+    """That the horizons of some inputs have passed, in words."""
+    if not by:
+        return "the horizon has passed"
+    if len(by) == 1:
+        return f"the horizon of {by[0]} has passed"
+    return f"the horizons of {', '.join(by[:-1])} and {by[-1]} have passed"
+
+
+def _rule(
+    rule: Prepared,
+    uses: Sequence[str],
+    named: Callable[[str], str],
+    by: Sequence[str] = (),
+) -> Iterator[str]:
     conjunct = rule.conjunct
     word = "join" if rule.selection is None else "selection"
     yield f"  {word} for {named(conjunct.event)}"
@@ -140,11 +162,11 @@ def _rule(rule: Prepared, uses: Sequence[str], named: Callable[[str], str]) -> I
         yield from _selection(rule.selection)
     if conjunct.policy != UNRESTRICTED:
         yield f"    using: {policy_text(conjunct.policy)}"
-    start, end = (name_of_node(conjunct, n) for n in (conjunct.start, conjunct.end))
+    start, end = (name_of_node(conjunct, n) for n in (conjunct.head.start, conjunct.head.end))
     yield f"    at:    [{start}, {end}]"
     if conjunct.completions:
         times = ", ".join(name_of_node(conjunct, completion) for completion in conjunct.completions)
-        yield f"    reported when the horizon has passed {times}"
+        yield f"    reported when {_passed(by)} {times}"
     else:
         yield "    reported at once"
     key = ", ".join(partition_key(conjunct))

@@ -7,14 +7,15 @@ decide nothing by themselves. It is immutable; a rewrite (``plan/rewrites``) giv
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from thence.logic.check import Checked
 from thence.model.errors import Diagnostic
 from thence.model.schema import EventSchema
+from thence.plan.horizons import CLOCK, Horizons, Lags, horizons_of, join_lags
 from thence.plan.prepared import Prepared
 from thence.plan.retention import Needs, kept_by, needs
 from thence.plan.statistics import UNKNOWN, Statistics
@@ -67,6 +68,31 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Rulebook:
+    """All rules of a program, and what its events look like: what a derivation was made by."""
+
+    stages: tuple[Stage, ...] = ()
+    schemas: Mapping[str, EventSchema] = field(default_factory=dict)
+
+    @cached_property
+    def alternatives(self) -> Mapping[str, tuple[Prepared, ...]]:
+        """For each derived event, every alternative of its rules. A derivation says by which one it
+        was made, by its number among them."""
+        return alternatives_in(self.stages)
+
+
+def alternatives_in(stages: Iterable[Stage]) -> dict[str, tuple[Prepared, ...]]:
+    """For each event that some stages derive, every alternative of its rules."""
+    found: dict[str, tuple[Prepared, ...]] = {}
+    for stage in stages:
+        for rule in stage.rules:
+            for alternative in rule:
+                event = alternative.conjunct.event
+                found[event] = (*found.get(event, ()), alternative)
+    return found
+
+
+@dataclass(frozen=True)
 class Part:
     """Stages that run together, and all that a step over them needs to know.
 
@@ -83,10 +109,46 @@ class Part:
     tables: tuple[str, ...] = ()
     off: frozenset[str] = frozenset()
     """The optimisations that are switched off."""
+    horizons: Horizons = field(default_factory=Horizons)
+    """What the horizons of its events follow from."""
+    rulebook: Rulebook = field(default_factory=Rulebook)
+    """All rules of the program that it is a part of."""
+
+    @cached_property
+    def worked_out(self) -> dict[Any, Any]:
+        """What those who run it have worked out of it, so that no step does so again."""
+        return {}
 
     @cached_property
     def derived(self) -> tuple[str, ...]:
         return tuple(event for stage in self.stages for event in stage.events)
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """The events that come from outside."""
+        return frozenset(self.inputs)
+
+    @cached_property
+    def clocks(self) -> frozenset[str]:
+        """All that has a horizon: the inputs, and what stands for the furthest of them."""
+        return self.origins | {CLOCK}
+
+    @cached_property
+    def origins(self) -> frozenset[str]:
+        """The inputs of the program, by whose horizons it goes."""
+        found = (name for lags in self.horizons.seen.values() for name in lags)
+        return frozenset(found) - {CLOCK}
+
+    @cached_property
+    def finalised_by(self) -> Mapping[Prepared, Lags]:
+        """By which inputs each join is finalised, and by how much they have to be ahead."""
+        found: dict[Prepared, Lags] = {}
+        for rule in (rule for stage in self.stages for rule in stage.rules):
+            for alternative, lags in zip(rule, join_lags(rule, self.horizons.seen), strict=True):
+                found[alternative] = lags
+                if alternative.demand is not None:
+                    found[alternative.demand.eager] = lags
+        return found
 
     @cached_property
     def repeatable(self) -> tuple[str, ...]:
@@ -112,6 +174,20 @@ class Part:
             for use in rule.uses:
                 found.setdefault(use.event, []).append(rule.conjunct.event)
         return found
+
+    @cached_property
+    def flows(self) -> Mapping[str, Prepared]:
+        """The outputs that can be given out chunk by chunk, and the join of each."""
+        from thence.plan.flow import flowing  # noqa: PLC0415 (it reads parts)
+
+        return flowing(self)
+
+    @cached_property
+    def held(self) -> Part:
+        """The same less what can be given out chunk by chunk; it gives back what that reads."""
+        from thence.plan.flow import without  # noqa: PLC0415 (it reads parts)
+
+        return without(self, self.flows)
 
     @cached_property
     def consuming(self) -> dict[str, str]:
@@ -241,8 +317,26 @@ class Plan:
         """The program as one part."""
         base = frozenset(self.inputs)
         return Part(
-            self.stages, self.schemas, self.inputs, base, self.outputs, self.tables, self.off
+            self.stages,
+            self.schemas,
+            self.inputs,
+            base,
+            self.outputs,
+            self.tables,
+            self.off,
+            self.horizons,
+            self.rulebook,
         )
+
+    @cached_property
+    def horizons(self) -> Horizons:
+        """What the horizons of its events follow from."""
+        return horizons_of(self.stages, self.inputs)
+
+    @cached_property
+    def rulebook(self) -> Rulebook:
+        """What its derivations are made by."""
+        return Rulebook(self.stages, self.schemas)
 
     @cached_property
     def everything(self) -> Part:
@@ -258,7 +352,17 @@ class Plan:
         inputs = tuple(event for event in read if event not in derived and event not in tables)
         schemas = {event: self.schemas[event] for event in (*inputs, *derived, *tables)}
         base = frozenset(inputs) & frozenset(self.inputs)
-        return Part(stages, schemas, inputs, base, outputs, tables, self.off)
+        return Part(
+            stages,
+            schemas,
+            inputs,
+            base,
+            outputs,
+            tables,
+            self.off,
+            self.horizons,
+            self.rulebook,
+        )
 
     @cached_property
     def prepared(self) -> tuple[Prepared, ...]:

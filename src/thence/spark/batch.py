@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -26,6 +26,16 @@ from thence.spark.schema import result_schema
 from thence.spark.shards import batch_shards
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is said of how far inputs are known: up to when all of them, where that is said, and up
+    to when some; and over which times some are not."""
+
+    horizon: int | None
+    until: Mapping[str, int]
+    gaps: Mapping[str, Sequence[tuple[int, int]]]
+
+
 def batch_job(
     plan: Plan,
     given: Input,
@@ -33,18 +43,18 @@ def batch_job(
     output: Output,
     shards: int | None,
     lineage: bool,
-    until: int | None,
+    known: Known,
     tables: Mapping[str, Events],
     limits: Limits,
 ) -> DataFrame:
     """The job that finds the events in ``emit``; ``tables`` are the rows of static tables, and
     ``limits`` what each task may take."""
-    known = {s.name: s.longest for s in plan.checked.program.events if s.longest is not None}
-    lengths = known | dict.fromkeys(given.instants, 0)
+    declared = {s.name: s.longest for s in plan.checked.program.events if s.longest is not None}
+    lengths = declared | dict.fromkeys(given.instants, 0)
     pieces = cut(plan, lengths, slices=True)
     count = shards or batch_shards(given.rows.sparkSession)
-    chain = make_chain(pieces, plan.schemas, emit, count, lineage, until)
-    chain = replace(chain, limits=limits)
+    chain = make_chain(pieces, plan.schemas, emit, count, lineage, known.horizon)
+    chain = replace(chain, limits=limits, until=known.until, gaps=known.gaps)
     blocks = _with_horizon(chain, given, _packed(chain, given))
     for hop in chain.hops:
         last = hop.number + 1 == chain.end
@@ -56,7 +66,7 @@ def batch_job(
 
 
 def _packed(chain: Chain, given: Input) -> DataFrame:
-    blocks = packed(given, chain, tick=False)
+    blocks = packed(given, (chain,), tick=False)
     always = [block for hop in chain.hops if hop.always for block in ticks(hop)]
     if not always:
         return blocks

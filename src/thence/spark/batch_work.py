@@ -9,16 +9,21 @@ from typing import Any
 import pyarrow as pa
 
 from thence.engine.arrays.rows import distinct, take
-from thence.engine.output.lineage import merged
+from thence.engine.provenance.lineage import Provenance
+from thence.engine.run.given_out import given_out
 from thence.engine.run.step import Options, step
+from thence.engine.state.derivation_store import Store
 from thence.engine.state.state import State
 from thence.model.events import Events
-from thence.spark.blocks import Block, decode, events_in, from_batch, to_batch
+from thence.spark.blocks import Block, decode, decode_store, events_in, from_batch, to_batches
 from thence.spark.chain import Chain, Hop
 from thence.spark.context import Context
 from thence.spark.facts import NO_FACTS, Facts
 from thence.spark.output import Output
 from thence.spark.route import forwarded, sent
+
+CHUNK_ROWS = 1 << 17
+"""How many results a shard makes at a time, about, where it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +55,12 @@ class Evaluate:
             return
         yield from self._passed(context, passing)
         for place in list(shards):
-            events = events_in(shards.pop(place))
+            blocks = shards.pop(place)
+            events = events_in(blocks)
+            store = decode_store(blocks) if self.chain.lineage else Store()
             shard = self._hop.places.index(place)
-            for event, found in self._found(context, shard, events).items():
-                yield from self._given(context, event, found, shard)
+            for event, found, provenance in self._found(context, shard, events, store):
+                yield from self._given(context, event, found, shard, provenance)
 
     @property
     def _hop(self) -> Hop:
@@ -63,18 +70,35 @@ class Evaluate:
     def _last(self) -> bool:
         return self.number + 1 == self.chain.end
 
-    def _found(self, context: Context, shard: int, events: dict[str, Events]) -> dict[str, Events]:
-        """What the events of a shard give rise to, and this shard has to report."""
-        hop = self._hop
+    def _found(
+        self, context: Context, shard: int, events: dict[str, Events], store: Store
+    ) -> Iterator[tuple[str, Events, Provenance | None]]:
+        """What the events of a shard give rise to, and this shard has to report; where it can be,
+        a chunk at a time. And how they were derived, where that is kept."""
+        hop, known = self._hop, None
         if hop.how == "whole row":
-            each_once = merged if self.chain.lineage else distinct
-            return {event: each_once(found) for event, found in events.items()}
-        options = Options(self.chain.lineage, tables=self.facts.read(), limits=self.chain.limits)
-        _, results = step(hop.part, State(), events, context.horizon, options)
-        if hop.slices is None:
-            return results
-        owned = {event: hop.slices.owner(found.end) == shard for event, found in results.items()}
-        return {event: take(found, owned[event]) for event, found in results.items()}
+            if self.chain.lineage:
+                known = Provenance(store.indexed(), hop.part.rulebook)
+            for event, found in events.items():
+                yield event, distinct(found), known
+            return
+        options = Options(
+            self.chain.lineage,
+            tables=self.facts.read(),
+            limits=self.chain.limits,
+            arriving=store,
+        )
+        state, horizons = State(gaps=self.chain.gaps), self.chain.horizons(context.horizon)
+        pieces: Iterable[tuple[str, Events]]
+        if self.chain.lineage:
+            after, results = step(hop.part, state, events, horizons, options)
+            known, pieces = Provenance(after.store.indexed(), hop.part.rulebook), results.items()
+        else:
+            pieces = given_out(hop.part, state, events, horizons, options, CHUNK_ROWS)
+        for event, found in pieces:
+            if hop.slices is not None:
+                found = take(found, hop.slices.owner(found.end) == shard)
+            yield event, found, known
 
     def _passed(self, context: Context, blocks: list[Block]) -> Iterator[Any]:
         """Blocks that are not for this hop, one step further; there is none left afterwards."""
@@ -84,15 +108,23 @@ class Evaluate:
                 yield from self.output.batches(block.event, decode(block.data))
             else:
                 further = forwarded(self.chain, block, self.number, origin)
-                yield context.added(to_batch(list(further)))
+                yield from map(context.added, to_batches(further))
 
-    def _given(self, context: Context, event: str, found: Events, origin: int) -> Iterator[Any]:
+    def _given(
+        self,
+        context: Context,
+        event: str,
+        found: Events,
+        origin: int,
+        provenance: Provenance | None,
+    ) -> Iterator[Any]:
         """Results as what comes next: blocks for later hops, or rows."""
         if len(found) == 0:
             return
         if self._last:
+            if provenance is not None:
+                found = provenance.with_lineage(event, found)
             yield from self.output.batches(event, found)
             return
-        blocks = list(sent(self.chain, event, found, self.number, origin))
-        if blocks:
-            yield context.added(to_batch(blocks))
+        blocks = sent(self.chain, event, found, self.number, origin, provenance)
+        yield from map(context.added, to_batches(blocks))

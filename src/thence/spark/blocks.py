@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from thence.engine.arrays.rows import concat, is_points
+from thence.engine.state.derivation_store import Store
+from thence.engine.state.relation import Relation
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
 
@@ -18,6 +21,10 @@ MEASURE = -1
 
 LATE = -2
 """The hop of blocks of events that came too late."""
+
+HORIZONS = "#horizons"
+"""In the place of an event's name: the block carries horizons of inputs, as JSON, and as ``rows``
+the time of the trigger by the wall clock, in milliseconds, where that is asked for."""
 
 BLOCKS = pa.schema(
     [
@@ -32,8 +39,17 @@ BLOCKS_DDL = "place int, hop int, event string, rows bigint, block binary"
 
 _TIMES = ("#start", "#end")
 
+_POSSIBLE = "#possible"
+
+_KIND, _EVENT = "kind", "event"
+"""What the stream of a table behind the events says of itself."""
+
 MOST = 2**31 - 1
 """Bytes that the blocks of a batch take at most."""
+
+
+ENOUGH = 1 << 25
+"""Bytes of blocks that are sent on together, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +66,26 @@ class Block:
     data: Any
 
 
-def encode(events: Events) -> Any:
-    """Events as bytes: an Arrow stream. Events that are instants have their times once."""
+def encode(events: Events, store: Store | None = None) -> Any:
+    """Events as bytes: an Arrow stream. Events that are instants have their times once.
+
+    Behind it come the tables of what is known of how they were derived, where there are any.
+    """
+    sink = pa.BufferOutputStream()
+    _write(sink, events, None)
+    for kind, tables in _tables_of(store):
+        for event, held in tables.items():
+            _write(sink, held.whole(), {_KIND: kind, _EVENT: event})
+    return sink.getvalue()
+
+
+def _tables_of(store: Store | None) -> list[tuple[str, Mapping[str, Relation]]]:
+    if store is None:
+        return []
+    return [("derivations", store.derivations), ("archive", store.archive)]
+
+
+def _write(sink: Any, events: Events, metadata: dict[str, str] | None) -> None:
     arrays = [pa.array(events.end)]
     names = [_TIMES[1]]
     if not is_points(events):
@@ -59,11 +93,14 @@ def encode(events: Events) -> Any:
         names.insert(0, _TIMES[0])
     arrays += events.columns.values()
     names += events.columns
+    if events.possible is not None:
+        arrays.append(pa.array(events.possible))
+        names.append(_POSSIBLE)
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
-    sink = pa.BufferOutputStream()
+    if metadata is not None:
+        batch = batch.replace_schema_metadata(metadata)
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
-    return sink.getvalue()
 
 
 def decode(data: Any) -> Events:
@@ -74,12 +111,44 @@ def decode(data: Any) -> Events:
     >>> back.start is back.end, back.end.tolist(), back.columns["id"].to_pylist()
     (True, [1, 2], ['x', 'y'])
     """
-    batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
+    return _events(pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch())
+
+
+def decode_store(blocks: Iterable[Block]) -> Store:
+    """What is known of how the events of blocks were derived.
+
+    >>> times = np.array([1, 2])
+    >>> known = Store({"r": Relation(Events(times, times, {"event": pa.array(times)}))})
+    >>> block = Block(0, 0, "r", 2, encode(Events(times, times, {}), known))
+    >>> decode_store([block]).derivations["r"].whole().columns["event"].to_pylist()
+    [1, 2]
+    """
+    found: dict[str, dict[str, list[Events]]] = {"derivations": {}, "archive": {}}
+    told = (b for b in blocks if b.data is not None and b.event != HORIZONS)
+    for data in (block.data for block in told):
+        reader = pa.BufferReader(pa.py_buffer(data))
+        pa.ipc.open_stream(reader).read_all()  # the events themselves
+        while reader.tell() < reader.size():
+            (batch,) = pa.ipc.open_stream(reader)
+            metadata = batch.schema.metadata
+            kind, event = (metadata[key.encode()].decode() for key in (_KIND, _EVENT))
+            found[kind].setdefault(event, []).append(_events(batch))
+    tables = (
+        {event: concat(parts) for event, parts in found[kind].items()}
+        for kind in ("derivations", "archive")
+    )
+    return Store().added(*tables)
+
+
+def _events(batch: pa.RecordBatch) -> Events:
     names = batch.schema.names
     end = batch.column(_TIMES[1]).to_numpy()
     start = batch.column(_TIMES[0]).to_numpy() if _TIMES[0] in names else end
-    columns = {n: batch.column(i) for i, n in enumerate(names) if n not in _TIMES}
-    return Events(start, end, columns)
+    columns = {n: batch.column(i) for i, n in enumerate(names) if n not in (*_TIMES, _POSSIBLE)}
+    possible = None
+    if _POSSIBLE in names:
+        possible = batch.column(_POSSIBLE).to_numpy(zero_copy_only=False)
+    return Events(start, end, columns, possible)
 
 
 def to_batch(blocks: Sequence[Block]) -> pa.RecordBatch:
@@ -92,6 +161,25 @@ def to_batch(blocks: Sequence[Block]) -> pa.RecordBatch:
         _binary([block.data for block in blocks]),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=BLOCKS)
+
+
+def to_batches(blocks: Iterable[Block]) -> Iterator[pa.RecordBatch]:
+    """Blocks as rows, so few at a time that a batch stays far below what Arrow and Spark hold.
+
+    >>> few = [Block(0, 0, "e", 1, bytes(ENOUGH // 2)) for _ in range(5)]
+    >>> [batch.num_rows for batch in to_batches(few)]
+    [2, 2, 1]
+    """
+    waiting: list[Block] = []
+    size = 0
+    for block in blocks:
+        waiting.append(block)
+        size += 0 if block.data is None else len(memoryview(block.data))
+        if size >= ENOUGH:
+            yield to_batch(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield to_batch(waiting)
 
 
 def _binary(values: Sequence[Any]) -> Any:
@@ -125,11 +213,36 @@ def events_in(blocks: Iterable[Block]) -> dict[str, Events]:
     """The events of blocks, by type."""
     found: dict[str, list[Events]] = {}
     for block in blocks:
-        if block.data is not None:
+        if block.data is not None and block.event != HORIZONS:
             found.setdefault(block.event, []).append(decode(block.data))
     # Blocks come in any order. Within one, events mostly are in the order of time; the engine is
     # fastest where all are.
     return {event: concat(sorted(parts, key=_begin)) for event, parts in found.items()}
+
+
+def horizons_block(place: int, hop: int, horizons: Mapping[str, int]) -> Block:
+    """A block that tells a shard up to when inputs have been seen."""
+    return Block(place, hop, HORIZONS, 0, json.dumps(dict(horizons)).encode())
+
+
+def horizons_in(blocks: Iterable[Block]) -> dict[str, int]:
+    """The horizons that blocks carry: of each input the furthest.
+
+    >>> horizons_in(horizons_block(0, 0, {"a": time}) for time in (5, 7))
+    {'a': 7}
+    """
+    found: dict[str, int] = {}
+    for block in blocks:
+        if block.event == HORIZONS:
+            for name, time in json.loads(bytes(block.data)).items():
+                found[name] = max(found.get(name, time), time)
+    return found
+
+
+def clock_in(blocks: Iterable[Block]) -> int | None:
+    """The time of the trigger by the wall clock, where blocks carry it."""
+    times = (block.rows for block in blocks if block.event == HORIZONS)
+    return max(times, default=0) or None
 
 
 def _begin(events: Events) -> int:

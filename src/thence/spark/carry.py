@@ -20,6 +20,7 @@ from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 import thence
 
@@ -68,6 +69,9 @@ def carried_processor(work: Any) -> Any:
     """A stateful processor that does what some work does, wherever Spark sends it."""
     ready = installer()
     data = packed_task(work)
+    # As types, not as text, which each task would send to Java to be read.
+    content = StructType([StructField("content", BinaryType())])
+    piece_of_run = StructType([StructField("name", StringType()), StructField("piece", LongType())])
 
     class Carried(StatefulProcessor):
         """Spark's side of the work: hands everything on.
@@ -78,13 +82,14 @@ def carried_processor(work: Any) -> Any:
 
         def init(self, handle: Any) -> None:
             self._handle = handle
-            self._content = handle.getValueState("state", "content binary")
+            self._header = handle.getValueState("state", content)
+            self._runs = handle.getMapState("runs", piece_of_run, content)
             self._loaded: Any = None
 
         def _work(self) -> Any:
             if self._loaded is None:
                 self._loaded = ready(data)
-                self._loaded.begin(self._handle, self._content)
+                self._loaded.begin(self._handle, self._header, self._runs)
             return self._loaded
 
         def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:

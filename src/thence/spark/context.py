@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from thence.engine.state.state import NEVER
 from thence.model.time import LATEST
+from thence.plan.horizons import NEVER
 from thence.spark.chain import Chain
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thence.engine.arrays.rows import select
+from thence.engine.state.relation import Relation
 from thence.engine.state.state import State, decode, encode
 from thence.io.facts import read_tables
 from thence.io.ingest import misplaced
@@ -41,7 +42,7 @@ class Facts:
     data: bytes = b""
     file: str = ""
 
-    def read(self) -> Mapping[str, Events]:
+    def read(self) -> Mapping[str, Relation]:
         """The rows, on the executor; prepared once for many tasks."""
         if self.file:
             return _of_file(self.file)
@@ -55,10 +56,7 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
     """The rows of the tables that a part looks into; of those, only the columns that it reads, or
     all of them."""
     schemas = {schema.name: schema for schema in program.tables}
-    fetched = tables
-    if isinstance(tables, Mapping):
-        fetched = {name: _fetched(name, table) for name, table in tables.items()}
-    found = read_tables(fetched, schemas, part.tables)
+    found = read_tables(tables, schemas, part.tables)
     if whole:
         return found
     columns = part.columns
@@ -66,6 +64,13 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
         name: select(rows, [c for c in rows.columns if c in columns[name]])
         for name, rows in found.items()
     }
+
+
+def fetched_tables(tables: Any) -> Any:
+    """Tables as a program's ``run`` takes them: DataFrames of Spark are fetched."""
+    if not isinstance(tables, Mapping):
+        return tables
+    return {name: _fetched(name, table) for name, table in tables.items()}
 
 
 def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
@@ -96,7 +101,7 @@ def _fetched(name: Any, table: Any) -> Any:
 
 def shipped(tables: Mapping[str, Events], names: Iterable[str], spark: Any) -> Facts:
     """Some tables, ready to travel to the executors of a session."""
-    chosen = {name: tables[name] for name in names}
+    chosen = {name: Relation(tables[name]) for name in names}
     if not chosen:
         return NO_FACTS
     data = zlib.compress(encode(State(events=chosen), {}), 1)
@@ -117,16 +122,16 @@ def _folder() -> Path:
 
 
 @lru_cache(maxsize=_KEPT)
-def _of_file(name: str) -> Mapping[str, Events]:
+def _of_file(name: str) -> Mapping[str, Relation]:
     from pyspark import SparkFiles  # noqa: PLC0415 (an executor's, where there are files)
 
     return _unpacked(Path(SparkFiles.getRootDirectory(), name).read_bytes())
 
 
 @lru_cache(maxsize=_KEPT)
-def _of_bytes(data: bytes) -> Mapping[str, Events]:
+def _of_bytes(data: bytes) -> Mapping[str, Relation]:
     return _unpacked(data)
 
 
-def _unpacked(data: bytes) -> Mapping[str, Events]:
+def _unpacked(data: bytes) -> Mapping[str, Relation]:
     return decode(zlib.decompress(data)).events

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -95,6 +95,10 @@ def read_frames(frames: Any, requested: Sequence[Requested], max_delay_ms: int =
     lasting = {w.schema.name for part in parts if part.start is not None for w in part.requested}
     instants = frozenset(w.schema.name for w in requested if w.schema.name not in lasting)
     if sources[0].frame.isStreaming:
+        clocks = dict.fromkeys(source.event for source in sources)
+        if None not in clocks and len(clocks) > 1:
+            own = tuple(name for name in shape.layout.events if name in clocks)
+            shape = replace(shape, layout=replace(shape.layout, clocks=own))
         rows = _streamed(parts, shape, max_delay_ms)
         return Input(rows, shape.layout, rows.select("end"), True, instants)
     read = [part for part in parts if any(each.alternatives for each in part.requested)]
@@ -249,7 +253,8 @@ def _declared(part: _Part) -> DataFrame:
 
 
 def _streamed(parts: Sequence[_Part], shape: _Shape, max_delay_ms: int) -> DataFrame:
-    """All declared events move the watermark; only then are the irrelevant ones dropped.
+    """All declared events move the watermark; only then are the irrelevant ones dropped. Where
+    inputs have clocks of their own they are not: their times are still to be read.
 
     The filter mentions the watermark's column, with a condition that is never true, because Spark
     would otherwise move it below the watermark.
@@ -258,14 +263,30 @@ def _streamed(parts: Sequence[_Part], shape: _Shape, max_delay_ms: int) -> DataF
     for part in parts:
         needed = _needed(part)
         keep = F.lit(True) if needed is None else F.coalesce(needed, F.lit(False))
-        frames.append(_projected(part, shape, _declared(part), part.requested, keep.alias(_KEEP)))
-    return (
+        frame = _projected(part, shape, _declared(part), part.requested, keep.alias(_KEEP))
+        frames.append(_clocked(part, shape, frame) if shape.layout.clocks else frame)
+    marked = (
         reduce(DataFrame.union, frames)
         .withColumn(_CLOCK, F.timestamp_micros(F.col("end")))
         .withWatermark(_CLOCK, f"{max_delay_ms} milliseconds")
-        .where(F.col(_KEEP) | (F.col(_CLOCK) < F.timestamp_micros(F.lit(EARLIEST))))
-        .drop(_KEEP, _CLOCK)
     )
+    if not shape.layout.clocks:
+        never = F.col(_CLOCK) < F.timestamp_micros(F.lit(EARLIEST))
+        marked = marked.where(F.col(_KEEP) | never)
+    return marked.drop(_KEEP, _CLOCK)
+
+
+def _clocked(part: _Part, shape: _Shape, frame: DataFrame) -> DataFrame:
+    """Rows of one event, of which those that no rule can use are there for their times alone."""
+    events, kept = shape.layout.events, F.col(_KEEP)
+    assert part.source.event is not None
+    clock = F.lit(len(events) + events.index(part.source.event)).cast("short")
+    shown = {
+        "event": F.coalesce(F.when(kept, F.col("event")), clock),
+        **{slot: F.when(kept, F.col(slot)) for slot in shape.kinds},
+    }
+    columns = [shown.get(name, F.col(name)).alias(name) for name in frame.columns]
+    return frame.select(*columns)
 
 
 def _projected(

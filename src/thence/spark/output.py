@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from thence.engine.arrays.rows import LINEAGE
+from thence.engine.arrays.rows import bytes_of, sliced
 from thence.engine.join.match import as_timestamps
-from thence.engine.output.lineage import readable
+from thence.engine.provenance.lineage import LINEAGE
+from thence.engine.provenance.lineage import TYPE as LINEAGE_TYPE
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
@@ -20,17 +21,8 @@ from thence.spark.blocks import LATE, decode, from_batch
 ROWS = 1 << 16
 """How many rows a batch of results has at most."""
 
-LINEAGE_TYPE = pa.list_(
-    pa.struct(
-        [
-            ("label", pa.string()),
-            ("event", pa.string()),
-            ("start", pa.timestamp("us", "UTC")),
-            ("end", pa.timestamp("us", "UTC")),
-            ("attributes", pa.string()),
-        ]
-    )
-)
+BYTES = 1 << 26
+"""How many bytes it has at most, about, unless one row has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +40,24 @@ class Output:
     def schema(self) -> pa.Schema:
         fields = [pa.field(name, kind.arrow) for name, kind in self.columns]
         if self.lineage:
-            fields.append(pa.field("lineage", LINEAGE_TYPE))
+            fields.append(pa.field(LINEAGE, LINEAGE_TYPE))
         return pa.schema(fields)
 
     def batches(self, event: str, events: Events, late: bool = False) -> Iterator[pa.RecordBatch]:
-        """Events of one type as rows."""
+        """Events of one type as rows, in batches of a moderate size."""
         count = len(events)
+        rows = min(ROWS, max(1, count * BYTES // max(bytes_of(events), 1)))
+        for start in range(0, count, rows):
+            yield self._batch(event, sliced(events, start, min(start + rows, count)), late)
+
+    def _batch(self, event: str, events: Events, late: bool) -> pa.RecordBatch:
         arrays = []
         for name, kind in self.columns:
             arrays.append(self._column(name, kind, event, events, late))
         if self.lineage:
             known = events.columns.get(LINEAGE)
-            arrays.append(pa.nulls(count, LINEAGE_TYPE) if known is None else readable(known))
-        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        for start in range(0, count, ROWS):
-            yield batch.slice(start, ROWS)
+            arrays.append(pa.nulls(len(events), LINEAGE_TYPE) if known is None else known)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _column(self, name: str, kind: Type, event: str, events: Events, late: bool) -> Any:
         if name == "start":

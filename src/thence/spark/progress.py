@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thence.model.time import format_timestamp, parse_timestamp
+from thence.spark.idle import SINCE
 from thence.spark.stream_sources import EVENTS, FILES
 
 _EPOCH = "1970-01-01T00:00:00Z"
@@ -15,7 +16,8 @@ _EPOCH = "1970-01-01T00:00:00Z"
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What one batch of a stream did. ``seconds`` is how long it took; ``watermark`` is the time
-    before which no event is expected any more, in microseconds."""
+    before which no event is expected any more, in microseconds; ``idle`` are the inputs that have
+    gone quiet and no longer hold anything up."""
 
     number: int
     events: int
@@ -25,9 +27,10 @@ class Batch:
     state_bytes: int
     seconds: float
     watermark: int | None
+    idle: tuple[str, ...] = ()
 
     @property
-    def idle(self) -> bool:
+    def empty(self) -> bool:
         """Whether nothing came and nothing was found."""
         return not (self.events or self.results or self.late)
 
@@ -36,6 +39,8 @@ class Batch:
         parts.append(counted(self.results, "result"))
         if self.late:
             parts.append(f"{self.late:,} late")
+        if self.idle:
+            parts.append(f"idle: {' and '.join(self.idle)}")
         if self.watermark is not None:
             parts.append(f"watermark {format_timestamp(self.watermark)}")
         parts.append(f"state {counted(self.state_rows, 'row')}, {size(self.state_bytes)}")
@@ -88,6 +93,11 @@ def read_progress(progress: Any, name: str = "thence") -> Batch:
         state_bytes=int(figures.get("state_bytes") or 0),
         seconds=float(durations.get("triggerExecution", 0)) / 1000,
         watermark=_watermark(_get(progress, "eventTime") or {}),
+        idle=tuple(
+            figure.removeprefix(SINCE)
+            for figure, since in figures.items()
+            if figure.startswith(SINCE) and since is not None
+        ),
     )
 
 

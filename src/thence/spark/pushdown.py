@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from thence.model.schema import EventSchema
 from thence.plan.pushdown import EVERY_ROW, needed_rows
 from thence.plan.tree import Part, Plan
 from thence.spark.frames import Requested
@@ -28,4 +29,27 @@ def requested(
             schema.name in strict,
         )
         for schema in plan.checked.program.events
+    )
+
+
+def requested_together(
+    declared: Iterable[EventSchema], each: Iterable[Sequence[Requested]]
+) -> tuple[Requested, ...]:
+    """What several generations of rules want of the events that are declared by now: of each the
+    columns and rows that any of them needs."""
+    found = {schema.name: Requested(schema, (), ()) for schema in declared}
+    for other in (other for requests in each for other in requests if other.alternatives):
+        found[other.schema.name] = _both(found[other.schema.name], other)
+    return tuple(found.values())
+
+
+def _both(one: Requested, other: Requested) -> Requested:
+    """What two generations want of an event."""
+    columns = {*one.columns, *other.columns}
+    ways = tuple(dict.fromkeys((*one.alternatives, *other.alternatives)))
+    return Requested(
+        one.schema,
+        tuple(name for name in one.schema.names if name in columns),
+        EVERY_ROW if () in ways else ways,
+        one.instants or other.instants,
     )

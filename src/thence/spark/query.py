@@ -8,26 +8,37 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from thence.engine.limits.growth import limits
+from thence.input_times import delays_of, gaps_of, horizons_until
 from thence.model.errors import InputError
 from thence.model.instants import instant, length
+from thence.plan.horizons import NEVER
 from thence.program import Program
-from thence.spark.batch import batch_job
-from thence.spark.facts import given_tables, refuse_tables
+from thence.spark.batch import Known, batch_job
+from thence.spark.facts import fetched_tables, given_tables, refuse_tables
 from thence.spark.frames import read_frames
+from thence.spark.generations import (
+    Replaced,
+    lineup,
+    program_of,
+    stream_chains,
+    stream_requests,
+)
 from thence.spark.output import make_output
-from thence.spark.pushdown import requested
-from thence.spark.shards import check_shards
-from thence.spark.stream import stream_job, stream_needs
+from thence.spark.pushdown import requested, requested_together
+from thence.spark.shards import check_shards, stream_partitions
+from thence.spark.stream import Timing, stream_job
 
 
 def detect(
-    program: Program,
+    program: Program | Replaced,
     frames: Any,
     emit: Any = None,
     *,
     tables: Any = None,
     until: Any = None,
+    coverage: Any = None,
     max_delay: Any = None,
+    idle_after: Any = None,
     lineage: bool = False,
     shards: int | None = None,
     late: bool = False,
@@ -49,57 +60,93 @@ def detect(
     several names, or without, it has all those events: a column ``type``, all their attributes,
     ``start`` and ``end``. ``lineage`` adds a column that names the base events behind each result.
 
-    In a batch, ``until`` is the time up to which everything has been seen; without it, the latest
-    event time. In a stream that is the watermark, which stays ``max_delay`` behind the latest
-    event; a batch has no use for ``max_delay`` and ignores it. Events that come later still are
-    counted in the query's progress, in the observed metrics called ``name``, together with
-    ``results``, ``state_rows`` and ``state_bytes``. With ``late``, they are also part of the
-    result, marked in a column ``late``. A program whose state has no bound is refused in a stream
-    unless ``allow_unbounded`` is set.
+    In a batch, ``until`` is the time up to which everything has been seen, or a mapping from
+    inputs to such times; without it, the latest event time. ``coverage`` are the times over which
+    inputs are known, as in a program's ``run``. In a stream every input that has DataFrames of
+    its own has a horizon of its own, which stays ``max_delay`` behind its latest event;
+    ``max_delay`` may be a mapping from inputs to durations. One DataFrame with a column ``type``
+    has Spark's watermark for all inputs. With ``idle_after`` (a duration), an input with DataFrames
+    of its own that has brought nothing for so long, by the wall clock, while others went on, no
+    longer holds anything up. A batch has no use for the two and ignores them.
+    Events that come later still are counted in the query's progress, in the observed metrics
+    called ``name``, together with ``results``, ``state_rows``, ``state_bytes``, ``state_written``
+    and ``idle``. With ``late``, they are also part of the result, marked in a column ``late``.
+    A program whose state has no bound is refused in a stream unless ``allow_unbounded`` is set.
 
     ``shards`` is over how many shards the work is spread. ``memory_limit`` and ``max_matches``
     bound what each task may take, as they do in a program's ``run``; without a limit it is a share
     of what is free on its machine, divided by the cores there. Nothing is computed until the
     result is used.
+
+    A stream that goes on from its checkpoint with another program may be given both, as
+    :func:`replaced` puts them together: equal rules then go on, and new ones begin.
     """
-    if not isinstance(program, Program):
+    if not isinstance(program, Program | Replaced):
         raise InputError(
             f"detect: the program must come from thence.compile or thence.load, not be a "
             f"{type(program).__name__}"
         )
+    given_program, program = program, program_of(program)
     check_shards(shards)
     bounds = limits(memory_limit, max_matches, alone=False)
     names = program._emitted(emit)
     if not names:
         raise InputError("the program derives no event, so there is nothing to detect")
     plan = program.plan_for(names, lineage)
-    part = plan.part(plan.stages, names)
     refuse_tables(program, frames)
-    facts = given_tables(program, part, tables, lineage)
-    streaming = is_streaming(frames)
+    quiet = None if idle_after is None else length(idle_after, "idle_after")
+    gaps = gaps_of(coverage, plan.inputs)
     single = isinstance(emit, str)
-    if streaming:
+    if is_streaming(frames):
         if until is not None:
             raise InputError(
                 "until: a stream has no end; its watermark says up to when everything has been seen"
             )
-        needs = stream_needs(plan, allow_unbounded)
-        delay = 0 if max_delay is None else length(max_delay, "max_delay")
-        given = read_frames(
-            frames, requested(plan, part, lineage or late, needs.instants), -(-delay // 1000)
-        )
-        output = make_output(
-            plan.schemas, names, single, sorted(part.base) if late else (), lineage
-        )
-        return stream_job(
-            plan, needs, given, names, output, shards, lineage, late, name, facts, bounds
-        )
+        lined = lineup(given_program, names, lineage)
+        parts = [generation.part for generation in lined.generations]
+        fetched = fetched_tables(tables)
+        facts = [given_tables(program, part, fetched, lineage) for part in parts]
+        asked = [
+            stream_requests(generation, lineage or late, allow_unbounded)
+            for generation in lined.generations
+        ]
+        delays = delays_of(max_delay, plan.inputs)
+        behind = -(-max(delays.values(), default=0) // 1000)
+        given = read_frames(frames, requested_together(program.events, asked), behind)
+        if isinstance(max_delay, Mapping) and not given.layout.clocks:
+            raise InputError(
+                "max_delay: only inputs that have DataFrames of their own may come late by "
+                "different times; here all come in one, so give one duration"
+            )
+        if quiet is not None and not given.layout.clocks:
+            raise InputError(
+                "idle_after: an input can be idle only beside others that go on; here all come in "
+                "one DataFrame: give each input a DataFrame of its own (--source NAME=…), or leave "
+                "idle_after out"
+            )
+        read = sorted({event for part in parts for event in part.base})
+        output = make_output(plan.schemas, names, single, read if late else (), lineage)
+        own = {name: delays[name] for name in given.layout.clocks} or None
+        count = shards or stream_partitions(given.rows.sparkSession)
+        chains = stream_chains(lined, count, lineage, late, allow_unbounded)
+        timing = Timing(own, gaps, behind, quiet)
+        return stream_job(chains, given, output, name, facts, bounds, timing)
     if late:
         raise InputError("late: a batch has all its events, so none of them is late")
-    horizon = None if until is None else instant(until, "until")
+    if given_program is not program:
+        raise InputError(
+            "replaced: one program takes the place of another on a stream; a batch has one program"
+        )
+    part = plan.part(plan.stages, names)
+    rows_of_tables = given_tables(program, part, fetched_tables(tables), lineage)
+    if isinstance(until, Mapping):
+        said = horizons_until(until, NEVER, plan.inputs)
+        known = Known(None, {name: said[name] for name in until}, gaps)
+    else:
+        known = Known(None if until is None else instant(until, "until"), {}, gaps)
     given = read_frames(frames, requested(plan, part, lineage))
     output = make_output(plan.schemas, names, single, (), lineage)
-    return batch_job(plan, given, names, output, shards, lineage, horizon, facts, bounds)
+    return batch_job(plan, given, names, output, shards, lineage, known, rows_of_tables, bounds)
 
 
 def is_streaming(frames: Any) -> bool:

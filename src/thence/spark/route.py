@@ -2,66 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.arrays.rows import LINEAGE, is_points, select, take
+from thence.engine.arrays.hashing import hash_columns
+from thence.engine.arrays.rows import bytes_of, select, sliced, take
+from thence.engine.provenance.lineage import Provenance
 from thence.model.events import Events
 from thence.plan.partition.slices import Shards
-from thence.spark.blocks import Block, decode, encode
+from thence.spark.blocks import Block, decode, decode_store, encode, horizons_block
 from thence.spark.chain import Chain, Hop
-from thence.spark.hashing import hash_columns
 
 LARGEST = 1 << 17
 """How many bytes a block has at most, one event apart: ten thousand blocks, which Spark may hand
 over at once, then stay below what one column may hold."""
 
 
-def sent(chain: Chain, event: str, events: Events, after: int, origin: int) -> Iterator[Block]:
+def sent(
+    chain: Chain,
+    event: str,
+    events: Events,
+    after: int,
+    origin: int,
+    provenance: Provenance | None = None,
+) -> Iterator[Block]:
     """Events on their way to every hop after a given one that reads them.
 
     They are split by shard when their hop is the next one; otherwise they pass as they are, in a
-    partition that ``origin`` (any number) chooses.
+    partition that ``origin`` (any number) chooses. What ``provenance`` knows of how they were
+    derived goes with them; results have it as their lineage.
     """
     for target in chain.targets(event, after):
-        if target == after + 1 < chain.end:
-            yield from routed(chain.hops[target], event, events)
+        place = chain.spread[origin % len(chain.spread)]
+        if target == after + 1 and target != chain.end:
+            yield from routed(chain.hop(target), event, events, provenance)
+        elif target == chain.end and provenance is not None:
+            yield from _whole(place, target, event, provenance.with_lineage(event, events))
         else:
-            yield from _whole(chain.spread[origin % len(chain.spread)], target, event, events)
+            yield from _whole(place, target, event, events, provenance)
 
 
 def forwarded(chain: Chain, block: Block, after: int, origin: int) -> Iterator[Block]:
     """A block that is not for this hop, on its way: split by shard when its hop is the next one."""
     if block.data is None:
         yield block
-    elif block.hop == after + 1 < chain.end:
-        yield from routed(chain.hops[block.hop], block.event, decode(block.data))
+    elif block.hop == after + 1 and block.hop != chain.end:
+        hop, provenance = chain.hop(block.hop), None
+        if chain.lineage:
+            provenance = Provenance(decode_store([block]), hop.part.rulebook)
+        yield from routed(hop, block.event, decode(block.data), provenance)
     else:
         yield replace(block, place=chain.spread[origin % len(chain.spread)])
 
 
-def routed(hop: Hop, event: str, events: Events) -> Iterator[Block]:
-    """Events split by the shards of a hop."""
+def routed(
+    hop: Hop, event: str, events: Events, provenance: Provenance | None = None
+) -> Iterator[Block]:
+    """Events split by the shards of a hop, with what is known of how they were derived."""
     events = narrowed(hop, event, events)
     count = len(hop.places)
     if hop.alone:
-        yield from _whole(hop.places[0], hop.number, event, events)
+        yield from _whole(hop.places[0], hop.number, event, events, provenance)
     elif hop.slices is not None:
         first, last = hop.slices.needed_by(events.end, hop.reach[event])
         for shard, place in enumerate(hop.places):
             rows = np.flatnonzero((first == shard) | (last == shard))
-            yield from _whole(place, hop.number, event, take(events, rows))
+            yield from _whole(place, hop.number, event, take(events, rows), provenance)
     else:
         shards = shards_of(hop, event, events)
         order = np.argsort(shards.astype(np.uint16), kind="stable")
         ends = np.cumsum(np.bincount(shards, minlength=count)).tolist()
         events = take(events, order)
         for place, start, end in zip(hop.places, [0, *ends], ends, strict=False):
-            yield from _whole(place, hop.number, event, sliced(events, start, end))
+            own = sliced(events, start, end)
+            yield from _whole(place, hop.number, event, own, provenance)
 
 
 def shards_of(hop: Hop, event: str, events: Events) -> Shards:
@@ -84,27 +102,22 @@ def _identity(hop: Hop, event: str, events: Events) -> tuple[list[Any], list[str
 
 
 def narrowed(hop: Hop, event: str, events: Events) -> Events:
-    """Events with the columns that a hop reads, and their lineage if they carry one."""
-    names = hop.reads[event]
-    extra = [name for name in events.columns if name == LINEAGE]
-    return select(events, [*names, *extra])
+    """Events with the columns that a hop reads."""
+    return select(events, hop.reads[event])
 
 
-def sliced(events: Events, start: int, end: int) -> Events:
-    """Consecutive events, without a copy."""
-    times = events.end[start:end]
-    starts = times if is_points(events) else events.start[start:end]
-    columns = {n: c.slice(start, end - start) for n, c in events.columns.items()}
-    return Events(starts, times, columns)
-
-
-def _whole(place: int, hop: int, event: str, events: Events) -> Iterator[Block]:
+def _whole(
+    place: int, hop: int, event: str, events: Events, provenance: Provenance | None = None
+) -> Iterator[Block]:
     rows = rows_of_block(events)
     for start in range(0, len(events), rows):
         piece = events
         if len(events) > rows:
             piece = sliced(events, start, min(start + rows, len(events)))
-        yield Block(place, hop, event, len(piece), encode(piece))
+        store = None
+        if provenance is not None and event in provenance.rulebook.alternatives:
+            store = provenance.of({event: piece}).store
+        yield Block(place, hop, event, len(piece), encode(piece, store))
 
 
 def rows_of_block(events: Events) -> int:
@@ -114,13 +127,16 @@ def rows_of_block(events: Events) -> int:
     >>> rows_of_block(Events(times, times, {"id": pa.array(times)}))
     8192
     """
-    times = 1 if is_points(events) else 2
-    size = times * events.end.nbytes
-    size += sum(int(column.nbytes) for column in events.columns.values())
-    return max(1, len(events) * LARGEST // max(size, 1))
+    return max(1, len(events) * LARGEST // max(bytes_of(events), 1))
 
 
-def ticks(hop: Hop, origin: int = 0, step: int = 1) -> Iterator[Block]:
-    """Blocks without events for the shards of a hop: all, or those that ``origin`` sees to."""
+def ticks(
+    hop: Hop, origin: int = 0, step: int = 1, horizons: Mapping[str, int] | None = None
+) -> Iterator[Block]:
+    """Blocks without events for the shards of a hop: all, or those that ``origin`` sees to. They
+    may tell them the horizons of inputs."""
     for place in hop.places[origin::step]:
-        yield Block(place, hop.number, "", 0, None)
+        if horizons is None:
+            yield Block(place, hop.number, "", 0, None)
+        else:
+            yield horizons_block(place, hop.number, horizons)

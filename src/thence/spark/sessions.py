@@ -24,12 +24,13 @@ from thence.spark.shards import local_cores
 __all__ = ["log_file", "session"]
 
 STATE_STORE = "spark.sql.streaming.stateStore"
+CHANGELOG = f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 # What streams need, on whatever master.
 STREAMING = {
     f"{STATE_STORE}.providerClass": ROCKSDB,
-    f"{STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true",
+    CHANGELOG: "true",
 }
 # Spark asks the network who this machine is; a local session has no need to be reached.
 _HERE = "127.0.0.1"

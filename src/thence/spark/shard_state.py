@@ -1,73 +1,56 @@
-"""What a shard of a stream remembers, as bytes in Spark's state store, and whether it still fits.
+"""What a shard of a stream remembers, in Spark's state store: a header, and sorted runs by name.
 
-The bytes begin with a description of what is in them: which events, with which columns, kept for
-how long. A query that is restarted with a changed program can go on where that is at least what the
-new program needs; where it is not, some results would be missed or wrong, so it is refused.
+A trigger writes the header, which is small, and the runs that are new; those that were merged into
+others, or have expired, are deleted. The header says what the state holds, which is compared with
+what the program needs (``compatibility.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
-from thence.engine.arrays.rows import LINEAGE, select
+from thence.engine.state.apart import Place, RunNote, header_bytes, read_apart, runs_of
 from thence.engine.state.saved import Shape, check_state, shape_of
-from thence.engine.state.state import State, damaged, decode, encode, read_header
-from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import EPOCH
+from thence.engine.state.sorted_run import Run
+from thence.engine.state.state import State, damaged, decode, read_header
 from thence.model.errors import StateError
-from thence.model.events import Events
-from thence.model.schema import EventSchema
-from thence.model.time import format_duration
-from thence.plan.prepared import Prepared
-from thence.plan.pushdown import conditions_on
+from thence.plan.horizons import NEVER, everywhere
 from thence.spark.chain import Chain, Hop
-from thence.spark.row_conditions import condition_form, let_through
+from thence.spark.compatibility import checked_misfits, converted, refusal
+from thence.spark.run_store import RunStore
 
-VERSION = 1
+VERSION = 3
+WHOLE = (1, 2)
+"""The versions before runs were stored apart: all state in one value; the first had one horizon."""
+READS = (*WHOLE, VERSION)
+SEVERAL = 4
+"""The version of an entry that has the state of several generations (``shard_generations.py``)."""
 
 MOST = 2**31 - 1024
 """Bytes of a value in Spark's state store: a little less than Java has room for in an array."""
 
 
-def write_state(chain: Chain, hop: Hop, state: State) -> bytes:
-    """The state of a shard as bytes."""
-    written = encode(state, {"version": VERSION, "holds": chain.holds[hop.number]})
-    if len(written) > MOST:
-        raise StateError(
-            f"a shard remembers {state.rows:,} rows, which is more than the 2 GiB that Spark's "
-            "state store holds for it: use more shards, or shorter windows"
-        )
-    return written
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """State, and the runs that the state store has by name, with their sizes in bytes. ``heard`` is
+    noted of inputs that may be idle (``idle.py``)."""
+
+    state: State = field(default_factory=State)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    heard: Sequence[Any] = ()
 
 
-def read_state(chain: Chain, hop: Hop, stored: Any, shape: Shape | None = None) -> State:
-    """The state of a shard, empty at the beginning. ``shape`` is what :func:`state_shape` gives,
-    where it is known already."""
-    if stored is None:
-        return State()
-    body = bytes(stored[0])
-    header = read_header(body)
-    if header.get("version") != VERSION:
-        raise StateError(
-            f"the checkpoint has state of format version {header.get('version')}; this version of "
-            f"Thence reads version {VERSION}: go on with the version that wrote it, or begin with "
-            "a new checkpoint"
-        )
-    state = decode(body, header)
-    holds, needs = header.get("holds"), chain.holds[hop.number]
-    if holds != needs:
-        problems = checked_misfits(holds, needs)
-        if problems:
-            raise StateError(refusal(problems))
-        state = _converted(state, hop, needs)
-    try:
-        check_state(state, state_shape(chain, hop) if shape is None else shape)
-    except StateError as problem:
-        raise damaged(problem) from None
-    return state
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The header to be stored, how many bytes the shard takes with it, how many of them were
+    written, and how many rows are remembered."""
+
+    header: bytes
+    size: int
+    new: int
+    rows: int
 
 
 def state_shape(chain: Chain, hop: Hop) -> Shape:
@@ -75,179 +58,74 @@ def state_shape(chain: Chain, hop: Hop) -> Shape:
     return shape_of(hop.part, hop.retention, chain.lineage)
 
 
-def refusal(problems: list[str]) -> str:
-    """Why a query cannot go on from a checkpoint."""
-    return (
-        "the state in the checkpoint does not fit the changed program:\n"
-        + "\n".join(f"  - {problem}" for problem in problems)
-        + "\nGo on with the program as it was, or begin with a new checkpoint."
-    )
+def write_state(
+    chain: Chain,
+    hop: Hop,
+    state: State,
+    before: Stored,
+    store: RunStore,
+    shape: Shape,
+    heard: Sequence[Any] = (),
+) -> Written:
+    """Store the state of a shard, as far as it is not what was stored before, and what is noted of
+    its inputs."""
+    sizes, new = {}, 0
+    for _, run in runs_of(state):
+        size = before.sizes.get(run.name)
+        if size is None:
+            size = store.add(run)
+            new += size
+        sizes[run.name] = size
+    store.remove({name: size for name, size in before.sizes.items() if name not in sizes})
+    said = {"version": VERSION, "holds": chain.holds_of(hop)}
+    header = header_bytes(state, said | ({"heard": heard} if heard else {}), sizes)
+    check_size(len(header), state.rows)
+    store.keep(runs_of(state), shape)
+    size = sum(sizes.values())
+    return Written(header, len(header) + size, len(header) + new, state.rows)
 
 
-def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any]:
-    """What the state of a hop holds, as JSON can say it. ``rules`` has a fingerprint of everything
-    that a derived event rests on."""
-    columns = hop.part.columns
-    events: dict[str, Any] = {}
-    for event, kept in sorted(hop.retention.items()):
-        if kept.micros <= -UNBOUNDED:
-            continue
-        schema = hop.part.schemas[event]
-        names = [n for n in schema.names if chain.lineage or n in columns.get(event, ())]
-        events[event] = {
-            "columns": {name: str(schema.type_of(name)) for name in names},
-            "kept": kept.micros if kept.bounded else None,
-            "key": list(hop.key.columns[event]) if hop.key is not None else [],
-            "rows": [[condition_form(predicate) for predicate in way] for way in kept.ways],
-            "met": [[_partner_form(j, rules) for j in way] for way in kept.reduction.partners],
-            "rules": rules.get(event, ""),
-        }
-    return {
-        "shards": len(hop.places),
-        "spread": hop.how,
-        "lineage": chain.lineage,
-        "events": events,
-        "hidden": sorted(name for name, each in hop.part.schemas.items() if each.hidden),
-        "uses": {name: rules.get(event, "") for name, event in hop.part.consuming.items()},
-    }
-
-
-def _partner_form(join: Prepared, rules: Mapping[str, str]) -> dict[str, Any]:
-    """What an event must have met to be kept: the join of the event with a partner, as JSON can
-    say it."""
-    conjunct = join.conjunct
-    event = conjunct.atoms[1].event
-    ends = [EPOCH, *(node for use in conjunct.atoms for node in (use.start, use.end))]
-    bounds = [[conjunct.bounds[one, other] for other in ends] for one in ends]
-    return {
-        "event": event,
-        "rules": rules.get(event, ""),
-        "equal": [[column.name for column in link] for link in conjunct.links],
-        "time": bounds,
-        "rows": [condition_form(predicate) for predicate in conditions_on(join, 1)],
-    }
-
-
-def _asks_no_less(need: Mapping[str, Any], held: Mapping[str, Any]) -> bool:
-    """Whether what meets one partner meets another as well."""
-    return (
-        (need["event"], need["rules"]) == (held["event"], held["rules"])
-        and all(link in need["equal"] for link in held["equal"])
-        and all(
-            limit <= other
-            for limits, others in zip(need["time"], held["time"], strict=True)
-            for limit, other in zip(limits, others, strict=True)
+def check_size(size: int, rows: int) -> None:
+    """Refuse an entry that Spark's state store cannot hold."""
+    if size > MOST:
+        raise StateError(
+            f"a shard remembers {rows:,} rows; those of them that are still out of order are more "
+            "than the 2 GiB that Spark's state store holds in one entry: use more shards, or a "
+            "shorter max_delay"
         )
-        and let_through([need["rows"]], [held["rows"]])
-    )
 
 
-def _all_met(need: Mapping[str, Any], held: Mapping[str, Any]) -> bool:
-    """Whether all that is needed was kept: for each way to read an event there is one by which it
-    was kept, none of whose partners it may lack. State that says nothing of partners was written
-    when events were kept without them."""
-    known = held.get("met", [])
-    return not known or (
-        bool(need["met"])
-        and all(
-            any(all(any(_asks_no_less(n, h) for n in way) for h in by) for by in known)
-            for way in need["met"]
+def read_state(chain: Chain, hop: Hop, stored: Any, store: RunStore, shape: Shape) -> Stored:
+    """The state of a shard, empty at the beginning. Runs are read when a step looks into them."""
+    if stored is None:
+        return Stored()
+    body = bytes(stored[0])
+    header = read_header(body)
+    version = header.get("version")
+    if version not in READS:
+        raise StateError(
+            f"the checkpoint has state of format version {version}; this version of Thence reads "
+            f"version {SEVERAL} and before: go on with the version that wrote it, or begin with a "
+            "new checkpoint"
         )
-    )
+    holds, needs = header.get("holds"), chain.holds_of(hop)
+    changed = holds != needs
+    sizes: dict[str, int] = {}
 
+    def run_for(place: Place, note: RunNote) -> Run:
+        sizes[note.name] = note.bytes
+        return store.run(place, note, None if changed else shape)
 
-def checked_misfits(holds: Any, needs: Mapping[str, Any]) -> list[str]:
-    """The same for what may not be a description at all.
-
-    >>> checked_misfits({"shards": []}, {"shards": 4, "spread": "key"})
-    ['it does not say what it holds']
-    """
+    if version == 1:
+        header["horizons"] = everywhere(header.get("horizon", NEVER), hop.part.origins)
+    state = decode(body, header) if version in WHOLE else read_apart(body, header, run_for)
+    if changed:
+        problems = checked_misfits(holds, needs)
+        if problems:
+            raise StateError(refusal(problems))
+        state = converted(state, hop, needs)
     try:
-        return misfits(holds, needs)
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError):
-        return ["it does not say what it holds"]
-
-
-def misfits(holds: Mapping[str, Any], needs: Mapping[str, Any]) -> list[str]:
-    """Why state that holds one thing cannot serve a program that needs another; nothing if it can.
-
-    >>> base = {"shards": 2, "spread": "key", "lineage": False, "events": {}}
-    >>> misfits(base, {**base, "shards": 4})
-    ['it is spread over 2 shards, not 4: use shards=2']
-    """
-    found = []
-    if holds["shards"] != needs["shards"] and holds["spread"] == needs["spread"]:
-        found.append(
-            f"it is spread over {holds['shards']} shards, not {needs['shards']}: "
-            f"use shards={holds['shards']}"
-        )
-    if holds["lineage"] != needs["lineage"]:
-        found.append(f"it was written with lineage={holds['lineage']}")
-    if needs["events"] and holds["spread"] != needs["spread"]:
-        found.append(f"it is spread by {holds['spread']}, not by {needs['spread']}")
-    hidden = needs.get("hidden", ())
-    for rule, need in needs.get("uses", {}).items():
-        if holds.get("uses", {}).get(rule) != need:
-            event = unquote(rule.partition("/")[0])
-            whose = (
-                "a pattern inside a changed rule"
-                if event in hidden
-                else (f"the changed rule for '{event}'")
-            )
-            found.append(f"it does not say which events {whose} has used up")
-    for event, need in needs["events"].items():
-        held = holds["events"].get(event)
-        name = "inner" if event in hidden else f"'{event}'"
-        if held is None:
-            found.append(f"it holds no {name} events, which rules now look back at")
-        else:
-            found += _event_misfits(name, held, need)
-    return found
-
-
-def _event_misfits(event: str, held: Mapping[str, Any], need: Mapping[str, Any]) -> list[str]:
-    found = []
-    for name, kind in need["columns"].items():
-        known = held["columns"].get(name)
-        if known is None:
-            found.append(f"it does not hold '{name}' of {event} events, which rules now read")
-        elif known != kind:
-            found.append(f"it holds '{name}' of {event} events as {known}, not as {kind}")
-    if held["kept"] is not None and (need["kept"] is None or need["kept"] > held["kept"]):
-        requested = "forever" if need["kept"] is None else f"for {format_duration(need['kept'])}"
-        kept = format_duration(max(held["kept"], 0))
-        found.append(f"it keeps {event} events for {kept}; rules now need them {requested}")
-    elif (need["kept"] is None or need["kept"] > 0) and not _all_met(need, held):
-        # Only what the horizon has passed is dropped for want of a partner.
-        found.append(f"it holds only those {event} events that the joins so far can use")
-    if held["key"] != need["key"]:
-        found.append(f"{event} events are spread by {held['key']}, not by {need['key']}")
-    # State that says nothing of rows was written when all derived events were kept.
-    if not let_through(need["rows"], held["rows"] or [[]]):
-        found.append(f"it holds only those {event} events that the conditions so far let through")
-    if held["rules"] != need["rules"]:
-        found.append(f"it holds {event} events that other rules derived")
-    return found
-
-
-def _converted(state: State, hop: Hop, needs: Mapping[str, Any]) -> State:
-    """State of an earlier program with what a new one needs of it."""
-    events = {
-        event: select(state.events[event], need["columns"])
-        for event, need in needs["events"].items()
-        if event in state.events
-    }
-    derived = {event: hop.part.schemas[event] for event in hop.part.outputs}
-    return replace(
-        state,
-        events=events,
-        emitted={e: t for e, t in state.emitted.items() if e in derived and _same(t, derived[e])},
-        waiting={e: t for e, t in state.waiting.items() if e in derived and _same(t, derived[e])},
-        used={n: t for n, t in state.used.items() if n.partition("|")[0] in needs["uses"]},
-    )
-
-
-def _same(events: Events, schema: EventSchema) -> bool:
-    """Whether events have the attributes of a schema."""
-    have = {name: c.type for name, c in events.columns.items() if name != LINEAGE}
-    return have == {a.name: a.type.arrow for a in schema.attributes}
+        check_state(state, shape, runs=changed or version in WHOLE)
+    except StateError as problem:
+        raise damaged(problem) from None
+    return Stored(state, sizes, header.get("heard", ()))

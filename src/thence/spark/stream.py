@@ -2,79 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from thence.engine.limits.growth import Limits
-from thence.engine.state.state import fingerprint
-from thence.lang.text import format_rule
-from thence.model.errors import InputError
+from thence.engine.window.coverage import EVER, Gap
+from thence.model.errors import InputError, InputWarning
 from thence.model.events import Events
-from thence.plan.partition.parts import cut
-from thence.plan.retention import Needs, bounded
-from thence.plan.tree import Plan
 from thence.spark.blocks import BLOCKS_DDL, LATE, MEASURE
 from thence.spark.carry import carried, carried_processor
-from thence.spark.chain import Chain, make_chain
+from thence.spark.chain import Chain
 from thence.spark.entrance import packed
 from thence.spark.facts import shipped
 from thence.spark.frames import Input
+from thence.spark.idle import SINCE, idle_figures
 from thence.spark.output import Output, Unpack
 from thence.spark.processor import ShardWork
 from thence.spark.schema import result_schema
-from thence.spark.sessions import ROCKSDB, STATE_STORE
-from thence.spark.shard_state import described
-from thence.spark.shards import stream_partitions
+from thence.spark.sessions import CHANGELOG, ROCKSDB, STATE_STORE
 
 PROVIDER = f"{STATE_STORE}.providerClass"
-MEASURES = ("late", "state_rows", "state_bytes")
+MEASURES = ("late", "state_rows", "state_bytes", "state_written", "idle")
 
 
-def stream_needs(plan: Plan, allow_unbounded: bool) -> Needs:
-    """What state a program needs; a refusal where it has no bound."""
-    return plan.certain_needs if allow_unbounded else bounded(plan.needs)
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How late inputs may come that have horizons of their own, where they do; the times over
+    which inputs are not known; by how many milliseconds Spark's watermark is behind; and after how
+    long a quiet input is idle, if ever."""
+
+    delays: Mapping[str, int] | None
+    gaps: Mapping[str, Sequence[Gap]]
+    behind: int
+    idle_after: int | None
 
 
 def stream_job(
-    plan: Plan,
-    needs: Needs,
+    chains: tuple[Chain, ...],
     given: Input,
-    emit: tuple[str, ...],
     output: Output,
-    shards: int | None,
-    lineage: bool,
-    late: bool,
     name: str,
-    tables: Mapping[str, Events],
+    tables: Sequence[Mapping[str, Events]],
     limits: Limits,
+    timing: Timing,
 ) -> DataFrame:
-    """The query that finds the events in ``emit``; ``tables`` are the rows of static tables, and
-    ``limits`` what each task may take."""
+    """The query that finds what chains give that run side by side; ``tables`` are the rows of
+    static tables for each of them, and ``limits`` what each task may take."""
     spark = given.rows.sparkSession
-    _check_provider(spark)
-    count = shards or stream_partitions(spark)
-    chain = replace(stream_chain(plan, needs, emit, count, lineage, late), limits=limits)
-    blocks = packed(given, chain, tick=True)
-    for hop in chain.hops:
-        facts = shipped(tables, hop.part.tables, spark)
-        work = carried_processor(ShardWork(chain, hop.number, facts))
+    _check_store(spark)
+    chains = tuple(
+        replace(
+            chain,
+            limits=limits,
+            delays=timing.delays,
+            gaps=_gaps(chain, timing.gaps),
+            idle_after=timing.idle_after,
+        )
+        for chain in chains
+    )
+    blocks, end = packed(given, chains, tick=True), chains[0].end
+    for place in range(end):
+        facts = tuple(
+            shipped(rows, () if hop is None else hop.part.tables, spark)
+            for hop, rows in zip((chain.hop_at(place) for chain in chains), tables, strict=True)
+        )
+        work = carried_processor(ShardWork(chains, place, facts, timing.behind))
         blocks = blocks.groupBy("place").transformWithState(work, BLOCKS_DDL, "append", "eventTime")
     rows, hop_of = F.col("rows"), F.col("hop")
-    measures = [_total(rows, hop_of == chain.end, "results")]
-    measures += [_total(rows, (hop_of == MEASURE) & (F.col("event") == m), m) for m in MEASURES]
-    found = blocks.observe(name, *measures).filter(hop_of.isin(chain.end, LATE))
+    names = (*MEASURES, *idle_figures(chains[0]))
+    figure = {m: (hop_of == MEASURE) & (F.col("event") == m) for m in names}
+    measures = [_total(rows, hop_of == end, "results")]
+    measures += [
+        _since(rows, c, m) if m.startswith(SINCE) else _total(rows, c, m) for m, c in figure.items()
+    ]
+    found = blocks.observe(name, *measures).filter(hop_of.isin(end, LATE))
     return found.mapInArrow(carried(Unpack(output)), result_schema(output))
+
+
+def _gaps(chain: Chain, gaps: Mapping[str, Sequence[Gap]]) -> dict[str, Sequence[Gap]]:
+    """The times of which the rules of a chain know nothing: those before it began as well."""
+    inputs = chain.hops[0].part.origins
+    before = [] if chain.begin is None else [(-EVER, chain.begin)]
+    found = {name: [*gaps.get(name, ()), *before] for name in sorted(inputs)}
+    return {name: times for name, times in found.items() if times}
 
 
 def _total(value: Any, condition: Any, name: str) -> Any:
     return F.coalesce(F.sum(F.when(condition, value)), F.lit(0)).alias(name)
 
 
-def _check_provider(spark: Any) -> None:
+def _since(value: Any, condition: Any, name: str) -> Any:
+    return F.max(F.when(condition, value)).alias(name)
+
+
+def _check_store(spark: Any) -> None:
+    """Refuse a state store that cannot do it, and warn of one that takes longer than it need."""
     provider = spark.conf.get(PROVIDER)
     if "RocksDB" not in provider:
         raise InputError(
@@ -82,55 +109,10 @@ def _check_provider(spark: Any) -> None:
             f"({provider.rpartition('.')[2]}). Before the query is started, set\n"
             f'  spark.conf.set("{PROVIDER}",\n    "{ROCKSDB}")'
         )
-
-
-def stream_chain(
-    plan: Plan,
-    needs: Needs,
-    emit: tuple[str, ...],
-    shards: int,
-    lineage: bool,
-    late: bool,
-) -> Chain:
-    """The chain of a stream, with a description of what its state holds."""
-    pieces = cut(plan, needs.lengths, slices=False)
-    chain = make_chain(
-        pieces,
-        plan.schemas,
-        emit,
-        shards,
-        lineage,
-        late=late,
-        lengths=needs.lengths,
-    )
-    rules = _fingerprints(plan)
-    return replace(chain, holds=tuple(described(chain, hop, rules) for hop in chain.hops))
-
-
-def _fingerprints(plan: Plan) -> Mapping[str, str]:
-    """For each derived event, a name for all the rules that it rests on."""
-    texts: dict[str, list[str]] = {}
-    for rule in plan.checked.program.rules:
-        if not rule.hidden:
-            texts.setdefault(rule.event, []).append(format_rule(rule))
-    found: dict[str, str] = {}
-    for stage in plan.stages:
-        below = sorted(
-            {
-                found[use.event]
-                for rule in stage.rules
-                for alt in rule
-                for use in alt.uses
-                if use.event in found
-            }
+    if spark.conf.get(CHANGELOG, "false").lower() != "true":
+        warnings.warn(
+            "Spark will write whole files of its state store in every trigger, and not only what "
+            f'is new. Before the query is started, set\n  spark.conf.set("{CHANGELOG}", "true")',
+            InputWarning,
+            stacklevel=4,
         )
-        own = [text for event in stage.events for text in texts.get(event, [])]
-        inner = [
-            repr(alt.conjunct)
-            for rule in stage.rules
-            for alt in rule
-            if not own or alt.demand is not None
-        ]
-        mark = fingerprint("\n".join([*own, *inner, *below]))
-        found |= dict.fromkeys(stage.events, mark)
-    return found

@@ -13,7 +13,7 @@ from thence.engine.aggregates import grouped, rolling
 from thence.engine.aggregates.rolling import Ranges, Slide
 from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.codes import combine, identity_codes
-from thence.engine.arrays.rows import concat, row_ids, without_lineage
+from thence.engine.arrays.rows import concat, row_ids
 from thence.engine.arrays.value_order import sort_order
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
@@ -24,7 +24,7 @@ def collection_order(relations: Sequence[Events]) -> Index:
 
     Copies of one event have one rank, so a rank is an identity as well.
     """
-    events = _stacked([without_lineage(relation) for relation in relations])
+    events = _stacked(relations)
     times = [pa.array(events.start), pa.array(events.end)]
     order = sort_order([*times, *events.columns.values()])
     ids = row_ids(events)

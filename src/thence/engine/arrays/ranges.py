@@ -16,6 +16,12 @@ intermediate arrays stay in the cache and the allocator hands the same memory ou
 CACHED = 1 << 12
 """Beyond this many rows an index falls out of the cache, and probes are worth sorting first."""
 
+SPARSE = 4
+"""An index with this many times as many rows as there are probes is not walked through for them."""
+
+SHORT = 4
+"""A range with more rows than this is searched for its end."""
+
 _LARGEST = 2**62
 
 
@@ -133,31 +139,49 @@ class TimeIndex:
             return first, np.maximum(last, first)
         if self._codes is not None:
             codes = _positions(self._codes, codes)
-        base = codes * self._width
-        lows = base + self._offset(low, "left", 0)
-        highs = base + self._offset(high, "right", self._width - 1)
+        lows = codes * self._width
+        highs = lows + self._offset(high, "right", self._width - 1)
+        lows += self._offset(low, "left", 0)
         order = _near_order(lows, codes) if len(self._sorted) > CACHED < len(lows) else None
         if order is None:
-            first = np.searchsorted(self._sorted, lows, "left")
+            first = self._begins(lows)
             last = self._ends(first, highs)
         else:
-            first, last = np.empty_like(lows), np.empty_like(lows)
-            first[order] = np.searchsorted(self._sorted, lows[order], "left")
-            last[order] = np.searchsorted(self._sorted, highs[order], "right")
+            lows, highs = lows[order], highs[order]
+            begins = self._begins(lows)
+            ends = self._ends(begins, highs)
+            first, last = lows, highs  # which nobody needs any more
+            first[order], last[order] = begins, ends
         last = np.maximum(last, first)
         unknown = codes < 0
         if unknown.any():
             last = np.where(unknown, first, last)
         return first, last
 
+    def _begins(self, lows: Codes) -> Index:
+        """From which position on the rows lie that are not below a bound, for probes that walk
+        through the index. Where these are many, the two are merged as runs that are sorted."""
+        probes, rows = len(lows), len(self._sorted)
+        if not CACHED < rows < SPARSE * probes or not _ascending(lows):
+            return np.searchsorted(self._sorted, lows, "left")
+        merged = np.argsort(np.concatenate((lows, self._sorted)), kind="stable")
+        return np.flatnonzero(merged < probes) - np.arange(probes)
+
     def _ends(self, first: Index, highs: Codes) -> Index:
         """Up to before which position the rows lie that are not above a bound, given the first of
-        each range. Of many ranges most hold nothing: that is seen at the first row already."""
-        if len(first) <= CACHED or not len(self._sorted):
+        each range. Of many ranges most hold nothing or little: that is seen at their first rows."""
+        rows = len(self._sorted)
+        if len(first) <= CACHED or not rows:
             return np.searchsorted(self._sorted, highs, "right")
-        inside = np.flatnonzero(self._sorted[np.minimum(first, len(self._sorted) - 1)] <= highs)
         last = first.copy()
-        last[inside] = np.searchsorted(self._sorted, highs[inside], "right")
+        going = np.flatnonzero(self._sorted[np.minimum(first, rows - 1)] <= highs)
+        at, bound = first[going], highs[going]
+        for _ in range(SHORT):
+            at = np.minimum(at + 1, rows)
+            last[going] = at
+            kept = np.flatnonzero((self._sorted[np.minimum(at, rows - 1)] <= bound) & (at < rows))
+            going, at, bound = going[kept], at[kept], bound[kept]
+        last[going] = np.searchsorted(self._sorted, bound, "right")
         return last
 
     def _offset(self, bound: Times | int | None, side: str, open_end: int) -> Times | int:
@@ -188,12 +212,32 @@ def key_order(codes: Codes | None, groups: int, times: Times, keys: Codes | None
     """The order of rows by (code, time). Rows that come in order of time, as events mostly do,
     need sorting by code alone, and few codes sort by their digits in linear time."""
     if codes is None:
-        return np.argsort(times, kind="stable")
+        return stable_order(times)
     if groups <= 1 << 16 and _ascending(times):
         return np.argsort(codes.astype(np.uint16), kind="stable")
     if keys is None:
         return np.lexsort((times, codes))
-    return np.argsort(keys, kind="stable")
+    return stable_order(keys)
+
+
+def stable_order(values: Times | Codes) -> Index:
+    """The order of whole numbers, equal ones as they come. NumPy sorts numbers of 16 bits by their
+    digits in linear time: many larger ones are sorted by such parts, the lowest first.
+
+    >>> stable_order(np.array([1 << 40, 7, -1, 7])).tolist()
+    [2, 1, 3, 0]
+    """
+    if len(values) <= CACHED:
+        return np.argsort(values, kind="stable")
+    low, high = int(values.min()), int(values.max())
+    if high - low >= _LARGEST:
+        return np.argsort(values, kind="stable")
+    rest, width = values - low, (high - low).bit_length()
+    order = np.argsort(rest.astype(np.uint16), kind="stable")
+    for bits in range(16, width, 16):
+        part = (rest >> bits).astype(np.uint16)
+        order = order[np.argsort(part[order], kind="stable")]
+    return order
 
 
 def _positions(sorted_values: Codes, values: Codes) -> Codes:
@@ -211,14 +255,14 @@ def expand(first: Index, last: Index) -> Iterator[tuple[Index, Index]]:
     >>> [(a.tolist(), b.tolist()) for a, b in expand(np.array([0, 3]), np.array([2, 4]))]
     [([0, 0, 1], [0, 1, 3])]
     """
-    counts = last - first
+    some = np.flatnonzero(last > first)
+    first = first[some]
+    counts = last[some] - first
     for begin, stop in blocks(counts):
         part = counts[begin:stop]
         ends = np.cumsum(part)
-        if ends[-1]:
-            probes = np.repeat(np.arange(begin, stop), part)
-            shift = np.repeat(first[begin:stop] - (ends - part), part)
-            yield probes, np.arange(ends[-1]) + shift
+        shift = np.repeat(first[begin:stop] - (ends - part), part)
+        yield np.repeat(some[begin:stop], part), np.arange(ends[-1]) + shift
 
 
 def blocks(counts: Index) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,12 @@ import pyarrow as pa
 
 from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.codes import combine, identity_codes
+from thence.engine.arrays.ranges import stable_order
 from thence.engine.arrays.step_memo import remembered
 from thence.model.arrow import from_numpy
 from thence.model.errors import EvaluationError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
-
-LINEAGE = "#lineage"
-"""The column for the base events behind each row, where somebody asked for them."""
-
-ROW = "#.row"
-"""The column for the numbers of events, where it is asked which ones are in a match."""
 
 
 def empty(schema: EventSchema) -> Events:
@@ -41,10 +37,41 @@ def take(events: Events, rows: Index | Mask) -> Events:
         if rows.all():
             return events
         rows = np.flatnonzero(rows)
+    if not len(rows):
+        return none_of(events)
     start = events.start[rows]
     end = start if is_points(events) else events.end[rows]
     indices = from_numpy(rows)
-    return Events(start, end, {n: c.take(indices) for n, c in events.columns.items()})
+    possible = None if events.possible is None else events.possible[rows]
+    return Events(start, end, {n: c.take(indices) for n, c in events.columns.items()}, possible)
+
+
+def sliced(events: Events, start: int, end: int) -> Events:
+    """Consecutive events, without a copy."""
+    times = events.end[start:end]
+    starts = times if is_points(events) else events.start[start:end]
+    columns = {n: c.slice(start, end - start) for n, c in events.columns.items()}
+    possible = None if events.possible is None else events.possible[start:end]
+    return Events(starts, times, columns, possible)
+
+
+def none_of(events: Events) -> Events:
+    """No events of the same type, which hold on to nothing of the others."""
+    return Events(_NO_TIMES, _NO_TIMES, {n: _no_values(c.type) for n, c in events.columns.items()})
+
+
+_NO_TIMES: Index = np.empty(0, dtype=np.int64)
+
+
+@lru_cache(maxsize=1 << 10)
+def _no_values(kind: pa.DataType) -> Any:
+    return pa.nulls(0, kind)
+
+
+def bytes_of(events: Events) -> int:
+    """How many bytes events take: instants have their times once."""
+    times = 1 if is_points(events) else 2
+    return times * events.end.nbytes + sum(int(c.nbytes) for c in events.columns.values())
 
 
 def concat(parts: Sequence[Events]) -> Events:
@@ -57,7 +84,18 @@ def concat(parts: Sequence[Events]) -> Events:
     end = start if points else np.concatenate([part.end for part in filled])
     names = [n for n in filled[0].columns if all(n in part.columns for part in filled)]
     columns = {n: joined([part.columns[n] for part in filled], n) for n in names}
-    return Events(start, end, columns)
+    return Events(start, end, columns, _possible(filled))
+
+
+def _possible(parts: Sequence[Events]) -> Mask | None:
+    """Which rows of several parts are only possible."""
+    if all(part.possible is None for part in parts):
+        return None
+    masks = [
+        np.zeros(len(part), dtype=np.bool_) if part.possible is None else part.possible
+        for part in parts
+    ]
+    return np.concatenate(masks)
 
 
 def joined(parts: Sequence[Any], name: str) -> Any:
@@ -87,14 +125,8 @@ _OVERFLOW = ("cannot contain more than", "offset overflow", "overflowed binary a
 
 def select(events: Events, names: Iterable[str]) -> Events:
     """The same rows with only the named columns."""
-    return Events(events.start, events.end, {n: events.columns[n] for n in names})
-
-
-def without_lineage(events: Events) -> Events:
-    """The same events without what stands beside them: their lineage, and their numbers."""
-    if LINEAGE not in events.columns and ROW not in events.columns:
-        return events
-    return select(events, (name for name in events.columns if name not in (LINEAGE, ROW)))
+    columns = {n: events.columns[n] for n in names}
+    return Events(events.start, events.end, columns, events.possible)
 
 
 def row_ids(events: Events, columns: Mapping[str, Any] | None = None) -> Index:
@@ -138,7 +170,7 @@ def _repeated(values: Index) -> Index:
     """The positions of values that occur more than once, in order."""
     if _strictly_increasing(values):
         return np.empty(0, dtype=np.int64)
-    order = np.argsort(values, kind="stable")
+    order = stable_order(values)
     ordered = values[order]
     same = ordered[1:] == ordered[:-1]
     mask = np.zeros(len(values), dtype=np.bool_)
@@ -156,9 +188,10 @@ def unique_by(events: Events, columns: Iterable[str], start: bool, end: bool) ->
     times = [events.start] if start else []
     if end and not (start and is_points(events)):
         times.append(events.end)
-    rows = np.arange(len(events))
+    found: Index | None = None
     for ends in times:  # only rows that have their times in common can be the same
-        rows = rows[_repeated(ends[rows])]
+        found = _repeated(ends) if found is None else found[_repeated(ends[found])]
+    rows = np.arange(len(events)) if found is None else found
     if len(rows) < 2:
         return True
     chosen = pa.array(rows)

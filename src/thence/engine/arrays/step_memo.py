@@ -10,25 +10,33 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_SMALLEST, _LARGEST = 1 << 8, 1 << 18
-"""Between how many rows an array has to have."""
+_SMALLEST = 1 << 8
+"""How many rows an array has to have at least."""
 
-_MOST = 512
-"""So many things are remembered at most; then the oldest are forgotten."""
 
-_known: ContextVar[dict[tuple[Any, ...], tuple[Any, Any]] | None] = ContextVar(
-    "known", default=None
-)
+@dataclass(slots=True)
+class Memo:
+    """What is remembered: of arrays with at most so many rows, at most so many things; then those
+    are forgotten that nobody has asked for the longest."""
+
+    largest: int = 1 << 18
+    most: int = 512
+    entries: dict[tuple[Any, ...], tuple[Any, Any]] = field(default_factory=dict)
+
+
+_known: ContextVar[Memo | None] = ContextVar("known", default=None)
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
-    """Remember what is found out about arrays, up to the end of a block."""
-    token = _known.set({})
+def remembering(memo: Memo | None = None) -> Iterator[None]:
+    """Remember what is found out about arrays, up to the end of a block; with a memo, what is
+    remembered there as well, and further on."""
+    token = _known.set(Memo() if memo is None else memo)
     try:
         yield
     finally:
@@ -46,15 +54,17 @@ def remembered(
     ...     first is remembered("sum", (array,), (), lambda: [sum(array)])
     True
     """
-    known = _known.get()
-    if known is None or not _SMALLEST <= max(map(len, arrays)) <= _LARGEST:
+    memo = _known.get()
+    if memo is None or not _SMALLEST <= max(map(len, arrays)) <= memo.largest:
         return find()
+    known = memo.entries
     key = (what, *map(id, arrays), *details)
-    entry = known.get(key)
+    entry = known.pop(key, None)
     if entry is None:
-        if len(known) >= _MOST:
-            del known[next(iter(known))]
         # The arrays are held on to, so that no other one has their identity.
-        entry = known[key] = arrays, find()
+        entry = arrays, find()
+        if len(known) >= memo.most:
+            del known[next(iter(known))]
+    known[key] = entry
     found: T = entry[1]
     return found

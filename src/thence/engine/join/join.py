@@ -8,9 +8,10 @@ plus results, whatever the window.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from time import perf_counter
 
 import numpy as np
@@ -48,6 +49,23 @@ MANY = 1 << 18
 
 class TooManyCandidates(Exception):
     """A step of a join has more candidates than another way to the same matches would take."""
+
+
+class Crowded(Exception):
+    """A chunk of a join gives more rows than a chunk may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How a join is cut into chunks: about so many matches at a time, where ``tied`` allows it.
+
+    ``tied`` takes the rows of the atom that the join begins with, and that atom. It gives them in
+    the order in which they may be cut, and up to before which of them a chunk may reach; None for
+    any.
+    """
+
+    rows: int
+    tied: Callable[[Match, int], tuple[Match, Index | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +128,48 @@ def join(
     horizon. With ``keep_all`` every combination is kept, as provenance needs it. Where a step
     passes the ceiling ``most``, and there is another way, :class:`TooManyCandidates` is raised.
     """
+    if not prepared.conjunct.positive:
+        return Match(prepared, rels, 1, {})
+    found = _ordered(prepared, rels, limits, keep_all, known)
+    if found is None:
+        return None
+    return _Join(prepared, *found, most, Joined() if figures is None else figures).run()
+
+
+def join_in_chunks(
+    prepared: Prepared,
+    rels: Sequence[Events],
+    limits: Sequence[Constraint],
+    cut: Cut,
+    term: int = -1,
+    known: Statistics = UNKNOWN,
+) -> Iterator[Match]:
+    """The same matches as those of :func:`join`, a chunk at a time: those of some rows of the atom
+    that the join begins with, then those of the next ones. There is at least one such atom."""
+    figures = measured(prepared).term(term)
+    found = _ordered(prepared, rels, limits, False, known)
+    if found is not None:
+        yield from _Join(prepared, *found, None, figures).in_chunks(cut)
+
+
+def _ordered(
+    prepared: Prepared,
+    rels: Sequence[Events],
+    limits: Sequence[Constraint],
+    keep_all: bool,
+    known: Statistics,
+) -> tuple[Sequence[Events], Order] | None:
+    """The rows that a join is over, and how it goes; None where there are no matches."""
     positive = prepared.conjunct.positive
     if any(len(rels[atom]) == 0 for atom in positive):
         return None
-    if not positive:
-        return Match(prepared, rels, 1, {})
     rels = narrowed(prepared, rels)
     if prepared.demand is not None:
         rels = asked_for(prepared, rels)
     if any(len(rels[atom]) == 0 for atom in positive):
         return None
     found = order(prepared, sizes(prepared, rels, known), limits, keep_all)
-    if found is None:
-        return None
-    run = _Join(prepared, rels, found, most, Joined() if figures is None else figures)
-    return run.run()
+    return None if found is None else (rels, found)
 
 
 def sizes(
@@ -204,18 +249,68 @@ class _Join:
         self.figures = figures
         self.codes: dict[int, tuple[dict[int, Codes], int]] = {}
         self.bound: list[int] = []
+        self.room: int | None = None
         self.neighbours = Neighbours(prepared, rels)
 
     def run(self) -> Match | None:
-        figures, steps = self.figures, self.order.steps
-        figures.begin(steps, sum(len(self.rels[step.atom]) for step in steps))
-        match = self.begin(steps[0])
-        for step in steps[1:]:
+        return self.continued(self.begun())
+
+    def in_chunks(self, cut: Cut) -> Iterator[Match]:
+        """The matches of some rows of the first atom, then those of the next. Chunks grow as long
+        as they give little; one that gives too much is halved, unless it is one row, or rows that
+        belong together."""
+        began = perf_counter()
+        whole = self.begun()
+        if not whole.length:
+            return
+        whole, ends = cut.tied(whole, self.order.steps[0].atom)
+        count = whole.length if ends is None else len(ends)
+        expected = whole.length * prod(self.order.grown[1:])
+        size = max(1, int(count * cut.rows / max(expected, cut.rows)))
+        done = 0
+        while done < count:
+            stop = min(done + size, count)
+            if ends is None:
+                first, last = done, stop
+            else:
+                first, last = int(ends[done - 1]) if done else 0, int(ends[stop - 1])
+            self.room = cut.rows if stop - done > 1 else None
+            try:
+                match = self.continued(whole.take(np.arange(first, last)))
+            except Crowded:
+                size = (stop - done) // 2
+                continue
+            finally:
+                self.figures.seconds += perf_counter() - began
+                began = perf_counter()
+            found, done = 0 if match is None else match.length, stop
+            if 2 * found <= cut.rows:
+                size = min(2 * size, count)
+            if match is not None:
+                yield match
+                began = perf_counter()
+
+    def begun(self) -> Match:
+        """The first atom, and what is noted of a join when it begins."""
+        steps = self.order.steps
+        self.figures.begin(steps, sum(len(self.rels[step.atom]) for step in steps))
+        return self.begin(steps[0])
+
+    def continued(self, match: Match) -> Match | None:
+        """Rows of the first atom with all the others bound to what goes with them."""
+        first, *others = self.order.steps
+        self.bound = [first.atom]
+        for step in others:
             if not match.length:
                 return None
             match = self.step(match, step)
-        figures.matches += match.length
+        self.figures.matches += match.length
         return match if match.length else None
+
+    def check_room(self, rows: int) -> None:
+        """Give up a chunk that gets more rows than it may have."""
+        if self.room is not None and rows > self.room:
+            raise Crowded
 
     def begin(self, step: Step) -> Match:
         """The first atom: all its rows that can be in a match at all."""
@@ -228,26 +323,29 @@ class _Join:
                 keep &= times <= latest
             if earliest > times.min():
                 keep &= times >= earliest
-        rows = self.by_key(atom, np.flatnonzero(keep))
+        rows = self.by_key(atom, keep)
         self.bound.append(atom)
         self.figures.candidates += len(rows)
         match = Match(self.prepared, self.rels, len(rows), {atom: rows})
         mask = holds(match, step.constraints, step.predicates)
         return match if mask is None else match.where(mask)
 
-    def by_key(self, atom: int, rows: Index) -> Index:
-        """Many rows in the order of a key they will be joined on: the searches that follow then
-        walk through their indexes instead of jumping about in them."""
+    def by_key(self, atom: int, keep: Mask) -> Index:
+        """Some rows, where these are many in the order of a key they will be joined on: the
+        searches that follow then walk through their indexes instead of jumping about in them."""
+        rows = np.flatnonzero(keep)
         for number, link in enumerate(self.prepared.conjunct.links):
             if len(rows) > CACHED and any(column.atom == atom for column in link):
                 by_atom, groups = self.link_codes(number)
                 codes, start = by_atom[atom], self.rels[atom].start
-                if len(rows) < len(start) or codes.min() < 0:
+                if 2 * len(rows) < len(keep):
                     rows = rows[codes[rows] >= 0]
                     return rows[key_order(codes[rows], groups, start[rows])]
-                return remembered(
+                whole = remembered(
                     "order", (codes, start), (groups,), partial(key_order, codes, groups, start)
                 )
+                keep &= codes >= 0
+                return whole if keep.all() else whole[keep[whole]]
         return rows
 
     def step(self, match: Match, step: Step) -> Match:
@@ -265,6 +363,7 @@ class _Join:
                 # The ranges say it all, so there is no need to have them to know how many rows they
                 # hold, or which of them is the first.
                 candidates = self.witnessed(step, candidates)
+                self.check_room(held + candidates.count)
                 expect(held + candidates.count, width, lambda: self.growth(bound, atom))
             for probes, rows in candidates.pairs():
                 self.figures.candidates += len(rows)
@@ -277,6 +376,7 @@ class _Join:
                 if longer.length:
                     parts.append(self.witnesses(longer, step, probes))
                     held += parts[-1].length
+                    self.check_room(held)
                     expect(held, width, lambda: self.growth(bound, atom))
         if not parts:
             return Match(self.prepared, self.rels, 0, {})

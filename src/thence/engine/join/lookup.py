@@ -24,6 +24,8 @@ FEW = 16
 
 def narrowed(prepared: Prepared, rels: Sequence[Events]) -> Sequence[Events]:
     """Relations in which a large table has only the rows that few events of a join can meet."""
+    if not any(use.fact for use in prepared.uses):
+        return rels
     found = list(rels)
     for link in prepared.conjunct.links:
         events = [column for column in link if not prepared.uses[column.atom].fact]

@@ -33,7 +33,7 @@ def pinned(conjunct: Conjunct, heads: Events, schemas: Mapping[str, EventSchema]
     nodes = (*conjunct.nodes, EndPoint(atom, "start"), EndPoint(atom, "end"))
     same = [
         Constraint(one, other, 0)
-        for pair in ((start, conjunct.start), (end, conjunct.end))
+        for pair in ((start, conjunct.head.start), (end, conjunct.head.end))
         for one, other in (pair, pair[::-1])
     ]
 
@@ -62,7 +62,7 @@ def _links(
 ) -> tuple[tuple[Column, ...], ...]:
     """The classes of equal columns, with those of the head among them; one of an atom at most."""
     links = [list(link) for link in conjunct.links]
-    for name, term in zip(conjunct.columns, conjunct.terms, strict=True):
+    for name, term in zip(conjunct.head.columns, conjunct.head.terms, strict=True):
         if not isinstance(term, Column) or not _joins(heads.columns[name]):
             continue
         declared = schemas[conjunct.atoms[term.atom].event].type_of(term.name)

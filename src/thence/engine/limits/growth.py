@@ -89,14 +89,20 @@ class Growth:
 class Budget:
     """What a step has taken, and who is at work in it."""
 
-    __slots__ = ("_begin", "_limit", "_owners", "limits", "working")
+    __slots__ = ("_begin", "_last", "_limit", "_owners", "_working", "limits")
 
-    def __init__(self, limits: Limits, owners: Callable[[str], str]) -> None:
+    def __init__(self, limits: Limits, owners: Callable[[str], str] = str) -> None:
         self.limits = limits
-        self.working: Prepared | None = None
+        self._working: Prepared | None = None
+        self._last: tuple[Growth, int] | None = None  # what has grown much, and to how much
         self._owners = owners
         self._begin = resident()
         self._limit = limits.memory
+
+    def work_on(self, prepared: Prepared | None) -> None:
+        """Work for another rule from now on, or for none."""
+        if prepared is not self._working:
+            self._working, self._last = prepared, None
 
     def expect(self, count: int, width: int, growth: Callable[[], Growth]) -> None:
         """Refuse what would pass a limit."""
@@ -110,7 +116,10 @@ class Budget:
                 count,
             )
         needed = count * width
-        if needed < MODEST or self._limit == 0:
+        if needed < MODEST:
+            return
+        self._last = growth(), count
+        if self._limit == 0:
             return
         taken = self._taken()
         limit = self._most(taken)
@@ -120,32 +129,56 @@ class Budget:
                 f"which takes about {format_size(needed)}, and {format_size(max(0, limit - taken))}"
                 f" are left of {format_size(limit)}",
                 "allow more with memory_limit",
-                growth(),
+                self._last[0],
                 count,
             )
 
-    def keep(self, rows: int, size: int) -> None:
-        """Refuse to remember more than there may be for a step: what is remembered is read in each
-        of them."""
-        if size < MODEST or self._limit == 0:
+    def keep(
+        self, size: int, before: int, count: Callable[[], int], most: Callable[[], str]
+    ) -> None:
+        """Refuse to remember more than there may be. Whether there is room is asked each time that
+        a good deal more is remembered than before the step. ``count`` gives how many rows it is,
+        and ``most`` says what most of it is."""
+        if size // max(MODEST, 1) <= before // max(MODEST, 1) or self._limit == 0:
             return
         limit = self._most(self._taken())
         if limit is not None and size > limit:
-            self.working = None
+            self.work_on(None)
+            rows = count()
             raise self._error(
                 f"the program has more to remember than it may: {rows:,} rows, about "
-                f"{format_size(size)}, and the limit is {format_size(limit)}",
+                f"{format_size(size)}, and the limit is {format_size(limit)}; most of it is "
+                f"{most()}",
                 "let rules look back less far ('within 10 s'); or allow more with memory_limit",
                 rows,
             )
 
+    def read(self, what: str, size: int) -> None:
+        """Refuse to read what does not fit beside what has been read."""
+        if size < MODEST or self._limit == 0:
+            return
+        taken = self._taken()
+        limit = self._most(taken)
+        if limit is not None and taken + size > limit:
+            raise self._error(
+                f"the events would take more memory than they may: reading {what} takes about "
+                f"{format_size(size)}, and {format_size(max(0, limit - taken))} are left of "
+                f"{format_size(limit)}",
+                "give fewer events at a time, as a session takes them, or use Spark; or allow more "
+                "with memory_limit",
+                None,
+                f"reading {what}",
+            )
+
     def exhausted(self) -> LimitError:
         """The error for memory that was asked for and was not there."""
-        rule, _ = self._rule()
-        whose = "the program" if rule is None else f"the rule '{rule}'"
-        return self._error(
-            f"{whose} ran out of memory", "bound it with memory_limit or max_matches", None
-        )
+        whose = self._whose()
+        advice = "bound it with memory_limit or max_matches"
+        if self._last is None:
+            return self._error(f"{whose} ran out of memory", advice, None)
+        growth, count = self._last
+        message = f"{whose} ran out of memory: {growth.doing} gave {count:,} {growth.unit}"
+        return self._error(message, f"{growth.advice}; or {advice}", count, growth.doing)
 
     def _taken(self) -> int:
         now = resident()
@@ -160,19 +193,24 @@ class Budget:
         return self._limit or None
 
     def _rule(self) -> tuple[str | None, Prepared | None]:
-        if self.working is None:
+        if self._working is None:
             return None, None
-        return self._owners(self.working.conjunct.event), self.working
+        return self._owners(self._working.conjunct.event), self._working
+
+    def _whose(self) -> str:
+        rule, _ = self._rule()
+        return "the program" if rule is None else f"the rule '{rule}'"
 
     def _refusal(self, what: str, why: str, allow: str, growth: Growth, count: int) -> LimitError:
-        rule, _ = self._rule()
-        message = f"the rule '{rule}' {what}: {growth.doing} gives {count:,} {growth.unit}, {why}"
-        return self._error(message, f"{growth.advice}; or {allow}", count)
+        message = f"{self._whose()} {what}: {growth.doing} gives {count:,} {growth.unit}, {why}"
+        return self._error(message, f"{growth.advice}; or {allow}", count, growth.doing)
 
-    def _error(self, message: str, hint: str, count: int | None) -> LimitError:
+    def _error(
+        self, message: str, hint: str, count: int | None, doing: str | None = None
+    ) -> LimitError:
         rule, prepared = self._rule()
         span = NOWHERE if prepared is None else prepared.conjunct.span
-        return LimitError(message, hint, rule=rule, candidates=count, span=span)
+        return LimitError(message, hint, rule=rule, doing=doing, candidates=count, span=span)
 
 
 _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
@@ -184,7 +222,13 @@ def bounded(limits: Limits, owners: Callable[[str], str] = str) -> Iterator[Budg
 
     ``owners`` gives the rule that somebody wrote for the event of an inner pattern.
     """
-    budget = Budget(limits, owners)
+    with spending(Budget(limits, owners)) as budget:
+        yield budget
+
+
+@contextmanager
+def spending(budget: Budget) -> Iterator[Budget]:
+    """Hold what runs inside to a budget, from which other blocks may take as well."""
     token = _budget.set(budget)
     try:
         yield budget
@@ -206,7 +250,7 @@ def working_on(prepared: Prepared) -> None:
     """Say for which rule is being worked from now on."""
     budget = _budget.get()
     if budget is not None:
-        budget.working = prepared
+        budget.work_on(prepared)
 
 
 def named(prepared: Prepared, atoms: Sequence[int]) -> str:
@@ -217,6 +261,18 @@ def named(prepared: Prepared, atoms: Sequence[int]) -> str:
         for use in uses
     ]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def listed(prepared: Prepared, atoms: Sequence[int], verb: str) -> str:
+    """What is listed for each match, as a message says it: that of some atoms, for the others."""
+    labels = {prepared.uses[atom].label for atom in atoms} - {None}
+    others = [
+        atom
+        for atom in prepared.conjunct.positive
+        if atom not in atoms and prepared.uses[atom].label not in labels
+    ]
+    what = f"{verb} {named(prepared, atoms)}"
+    return f"{what} for each {named(prepared, others)}" if others else what
 
 
 def owner(event: str, part: Part) -> str:

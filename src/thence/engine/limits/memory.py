@@ -1,13 +1,16 @@
 """How much memory there is: what this process holds, and how much more it may take.
 
 Linux says it in files; a container says it in its control group, which knows less memory than the
-machine has. Elsewhere nobody says it without help, and None stands for that.
+machine has. Other systems of the Unix family say how much memory the machine has, and the most that
+this process has held so far. Elsewhere nobody says it without help, and None stands for that.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path("/")
@@ -18,9 +21,25 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 def resident() -> int | None:
     """The bytes of memory that this process holds now; None where nobody says."""
     try:
-        return int(_STATM.read_bytes().split()[1]) * _PAGE
-    except (OSError, ValueError, IndexError):
+        return int(os.pread(_statm(os.getpid()), 128, 0).split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError, AttributeError):  # not every system has pread
+        return peak()
+
+
+def peak() -> int | None:
+    """The most bytes of memory that this process has held so far; None where nobody says."""
+    try:
+        import resource  # noqa: PLC0415 (not there on Windows)
+    except ImportError:
         return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+@lru_cache(maxsize=1)
+def _statm(process: int) -> int:
+    """The file that says it, opened once by each process: what is opened is about the opener."""
+    return os.open(_STATM, os.O_RDONLY)
 
 
 def cores() -> int:
@@ -35,7 +54,16 @@ def available(root: Path = ROOT) -> int | None:
     the least of what the machine, each control group around the process and its own limit leave.
     None where nobody says."""
     found = [_of_machine(root), _of_process(root), *_of_groups(root)]
-    return min((left for left in found if left is not None), default=None)
+    return min((left for left in found if left is not None), default=left_by_process())
+
+
+def left_by_process() -> int | None:
+    """What the machine has, less what this process holds, for systems that say no more; None for
+    those that do not say that."""
+    names, held = getattr(os, "sysconf_names", {}), resident()
+    if "SC_PHYS_PAGES" not in names or held is None:
+        return None
+    return max(0, os.sysconf("SC_PHYS_PAGES") * _PAGE - held)
 
 
 def _of_machine(root: Path) -> int | None:

@@ -12,13 +12,12 @@ import pyarrow as pa
 from thence.engine.aggregates.aggregate import aggregate_once, collection_order, group_ids
 from thence.engine.arrays import ranges
 from thence.engine.arrays.array_types import Index, Mask
-from thence.engine.arrays.rows import LINEAGE, concat, take
+from thence.engine.arrays.rows import concat, take
 from thence.engine.join.match import Match
-from thence.engine.limits.growth import Growth, expect, named
 from thence.engine.output.latest import among_last, collecting, identified
-from thence.engine.output.lineage import collected_lineage, joined_lineage
 from thence.engine.output.project import head_column, interval, typed
-from thence.engine.output.sliding import sliding
+from thence.engine.output.recorder import Bound, Recorder
+from thence.engine.output.sliding import expect_collected, sliding
 from thence.engine.values.evaluate import evaluate
 from thence.engine.window.windows import WindowSearch
 from thence.logic.conjunct import WindowUse
@@ -74,14 +73,14 @@ class _Ranks:
         return self._known[key]
 
 
-def collected(matches: Sequence[Match], lineage: bool) -> Events:
+def collected(matches: Sequence[Match], recorder: Recorder | None) -> Events:
     """The events that a rule with aggregates derives: one per group of head terms and interval.
 
     ``matches`` has an element per alternative of the rule; groups span them. A row of a match
     counts if each of its windows holds something that needs to.
     """
     conjunct = matches[0].prepared.conjunct
-    places = [i for i, term in enumerate(conjunct.terms) if not isinstance(term, Aggregate)]
+    places = [i for i, term in enumerate(conjunct.head.terms) if not isinstance(term, Aggregate)]
     plain = {i: pa.concat_arrays([head_column(match, i) for match in matches]) for i in places}
     intervals = [interval(match) for match in matches]
     start = np.concatenate([start for start, _ in intervals])
@@ -90,13 +89,13 @@ def collected(matches: Sequence[Match], lineage: bool) -> Events:
     heads = Events(
         start[first],
         end[first],
-        {conjunct.columns[i]: column.take(pa.array(first)) for i, column in plain.items()},
+        {conjunct.head.columns[i]: column.take(pa.array(first)) for i, column in plain.items()},
     )
     cuts = np.cumsum([match.length for match in matches])[:-1]
     parts = [_Part(m, own) for m, own in zip(matches, np.split(groups, cuts), strict=True)]
-    found = None if lineage else sliding(matches, groups, heads)
+    found = None if recorder is not None else sliding(matches, groups, heads)
     if found is None:
-        return _by_blocks(parts, heads, lineage)
+        return _by_blocks(parts, heads, recorder)
     totals, torn = found
     if not torn.any():
         return totals
@@ -105,27 +104,21 @@ def collected(matches: Sequence[Match], lineage: bool) -> Events:
         _Part(part.match.where(torn[part.groups]), renumbered[part.groups[torn[part.groups]]])
         for part in parts
     ]
-    return concat([totals, _by_blocks(rest, take(heads, torn), lineage)])
+    return concat([totals, _by_blocks(rest, take(heads, torn), recorder)])
 
 
-def _by_blocks(parts: Sequence[_Part], heads: Events, lineage: bool) -> Events:
+def _by_blocks(parts: Sequence[_Part], heads: Events, recorder: Recorder | None) -> Events:
     """The results of groups, looking at everything that their windows hold."""
     ranks = _Ranks()
     searched = [replace(p, held=[collecting(p.match, w) for w in p.windows]) for p in parts]
     found: list[Events] = []
-    taken = 0
+    taken = made = 0
     for block, low in _blocks(searched, len(heads)):
-        found.append(_block(block, heads, low, lineage, ranks))
+        found.append(_block(block, heads, low, recorder, ranks))
         taken += sum(column.nbytes for column in found[-1].columns.values())
-        rows = sum(map(len, found))
-        expect(rows, taken // max(rows, 1), lambda: _collecting(parts[0].match))
+        made += len(found[-1])
+        expect_collected(parts[0].match, made, taken)
     return concat(found)
-
-
-def _collecting(match: Match) -> Growth:
-    windows = named(match.prepared, [w.atom for w in _collecting_windows(match)])
-    advice = "make the window shorter, its key finer, or aggregate without 'list'"
-    return Growth(f"collecting {windows}", advice, "results")
 
 
 def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[Sequence[_Part], int]]:
@@ -143,10 +136,12 @@ def _blocks(parts: Sequence[_Part], count: int) -> Iterator[tuple[Sequence[_Part
         yield [p.take(r, low) for p, r in zip(parts, chosen, strict=True) if len(r)], low
 
 
-def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool, ranks: _Ranks) -> Events:
+def _block(
+    parts: Sequence[_Part], heads: Events, low: int, recorder: Recorder | None, ranks: _Ranks
+) -> Events:
     """The results of some groups; those in which nothing is collected have none."""
     gathered = [_gather(part) for part in parts]
-    names = parts[0].match.prepared.conjunct.columns
+    names = parts[0].match.prepared.conjunct.head.columns
     filled = np.unique(np.concatenate([part.groups for part, _ in gathered]))
     count = int(filled[-1]) + 1 if len(filled) else 0
     chosen = pa.array(filled)
@@ -157,10 +152,23 @@ def _block(parts: Sequence[_Part], heads: Events, low: int, lineage: bool, ranks
             columns[name] = heads.columns[name].take(rows)
         else:
             columns[name] = _aggregated(gathered, place, count, ranks).take(chosen)
-    if lineage:
-        lists = [collected_lineage(p.match, c, p.groups, count) for p, c in gathered]
-        columns[LINEAGE] = joined_lineage(lists, count).take(chosen)
-    return Events(heads.start[filled + low], heads.end[filled + low], columns)
+    events = Events(heads.start[filled + low], heads.end[filled + low], columns)
+    if recorder is not None:
+        numbers = [np.searchsorted(filled, part.groups) for part, _ in gathered]
+        made_of = zip(gathered, numbers, strict=True)
+        bound = [b for (part, held), own in made_of for b in bound_by(part.match, own, held)]
+        recorder.groups(parts[0].match.prepared, events, bound)
+    return events
+
+
+def bound_by(match: Match, owners: Index, collections: Sequence[Collection]) -> list[Bound]:
+    """What matches, each with the number of the event that it is a part of, and what their windows
+    collect."""
+    atoms = match.prepared.conjunct.parts
+    return [
+        *(Bound(match, atom, owners, match.rows(atom)) for atom in atoms),
+        *(Bound(match, c.window.atom, owners[c.rows], c.members, "collected") for c in collections),
+    ]
 
 
 def _gather(part: _Part) -> tuple[_Part, list[Collection]]:
@@ -218,7 +226,7 @@ def _aggregated(
     offset = 0
     for part, collections in gathered:
         match = part.match
-        term = match.prepared.conjunct.terms[place]
+        term = match.prepared.conjunct.head.terms[place]
         assert isinstance(term, Aggregate)
         collection = _collection_of(match, collections, term)
         groups.append(part.groups[collection.rows])
@@ -231,10 +239,10 @@ def _aggregated(
     ranked = ranks.of(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
     conjunct = gathered[0][0].match.prepared.conjunct
-    call = conjunct.terms[place]
+    call = conjunct.head.terms[place]
     assert isinstance(call, Aggregate)
     found = aggregate_once(call, np.concatenate(groups), ranked, argument, count)
-    return typed(found, conjunct.types[place])
+    return typed(found, conjunct.head.types[place])
 
 
 def _collection_of(match: Match, collections: Sequence[Collection], term: Aggregate) -> Collection:

@@ -6,7 +6,7 @@ import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
 from thence.engine.arrays.array_types import Index
-from thence.engine.arrays.rows import select, take, unique_by, without_lineage
+from thence.engine.arrays.rows import select, take, unique_by
 from thence.engine.join.match import Match
 from thence.engine.window.windows import WindowSearch
 from thence.logic.conjunct import WindowUse
@@ -52,6 +52,6 @@ def among_last(match: Match, window: WindowUse, rows: Index, members: Index, mos
 
 def identified(match: Match, atom: int) -> Events:
     """What a window may hold, with the columns that tell its events apart."""
-    rel = without_lineage(match.rels[atom])
+    rel = match.rels[atom]
     window = next(each for each in match.prepared.conjunct.windows if each.atom == atom)
     return select(rel, [name for name in rel.columns if name not in window.carried])

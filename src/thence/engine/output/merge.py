@@ -16,12 +16,11 @@ import pyarrow as pa
 
 from thence.engine.aggregates.aggregate import aggregate_once, collection_order, group_ids
 from thence.engine.arrays.array_types import Index
-from thence.engine.arrays.rows import LINEAGE
 from thence.engine.join.match import Match
-from thence.engine.output.collect import Collection, holdings
+from thence.engine.output.collect import Collection, bound_by, holdings
 from thence.engine.output.latest import identified
-from thence.engine.output.lineage import collected_lineage, joined_lineage
 from thence.engine.output.project import head_column, interval, typed
+from thence.engine.output.recorder import Bound, Recorder
 from thence.engine.values.evaluate import evaluate
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
@@ -39,6 +38,10 @@ class Part:
     numbers: Index
     collections: tuple[Collection, ...]
 
+    def bound(self) -> list[Bound]:
+        """What the events are made of."""
+        return bound_by(self.match, self.numbers, self.collections)
+
 
 @dataclass(frozen=True, slots=True)
 class Merged:
@@ -48,12 +51,12 @@ class Merged:
     parts: tuple[Part, ...]
 
 
-def merged_results(chosen: Sequence[Grouped], lineage: bool) -> Merged:
+def merged_results(chosen: Sequence[Grouped], recorder: Recorder | None) -> Merged:
     """One event per group and plain head terms."""
     held = [(*holdings(match), group) for match, group in chosen]
     matches = [match for match, _, _, _ in held]
     conjunct = matches[0].prepared.conjunct
-    places = [i for i, term in enumerate(conjunct.terms) if not isinstance(term, Aggregate)]
+    places = [i for i, term in enumerate(conjunct.head.terms) if not isinstance(term, Aggregate)]
     plain = {i: pa.concat_arrays([head_column(match, i) for match in matches]) for i in places}
     together = np.concatenate([group[rows] for _, rows, _, group in held])
     groups, first = group_ids([together, *plain.values()], len(together))
@@ -70,15 +73,16 @@ def merged_results(chosen: Sequence[Grouped], lineage: bool) -> Merged:
         for (match, _, collections, _), own in zip(held, numbers, strict=True)
     )
     columns: dict[str, Any] = {}
-    for place, name in enumerate(conjunct.columns):
+    for place, name in enumerate(conjunct.head.columns):
         if place in plain:
             columns[name] = plain[place].take(pa.array(first))
         else:
             columns[name] = _aggregated(parts, place, len(first))
-    if lineage:
-        lists = [collected_lineage(p.match, p.collections, p.numbers, len(first)) for p in parts]
-        columns[LINEAGE] = joined_lineage(lists, len(first))
-    return Merged(Events(starts, ends, columns), parts)
+    events = Events(starts, ends, columns)
+    if recorder is not None:
+        bound = [b for part in parts for b in part.bound()]
+        recorder.groups(matches[0].prepared, events, bound)
+    return Merged(events, parts)
 
 
 def _aggregated(parts: Sequence[Part], place: int, count: int) -> Any:
@@ -87,7 +91,7 @@ def _aggregated(parts: Sequence[Part], place: int, count: int) -> Any:
     offset = 0
     for part in parts:
         match = part.match
-        term = match.prepared.conjunct.terms[place]
+        term = match.prepared.conjunct.head.terms[place]
         assert isinstance(term, Aggregate)
         read = match.prepared.atoms_of(match.prepared.reads(term))
         own = [c for c in part.collections if c.window.atom in read or term.arg is None]
@@ -107,7 +111,7 @@ def _aggregated(parts: Sequence[Part], place: int, count: int) -> Any:
     ranks = collection_order(rels)[np.concatenate(members)]
     argument = pa.concat_arrays(values) if values else None
     conjunct = parts[0].match.prepared.conjunct
-    call = conjunct.terms[place]
+    call = conjunct.head.terms[place]
     assert isinstance(call, Aggregate)
     found = aggregate_once(call, np.concatenate(groups), ranks, argument, count)
-    return typed(found, conjunct.types[place])
+    return typed(found, conjunct.head.types[place])

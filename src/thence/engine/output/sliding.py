@@ -20,6 +20,7 @@ from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.ranges import TimeIndex, blocks, expand
 from thence.engine.arrays.rows import is_points, unique_by
 from thence.engine.join.match import Match
+from thence.engine.limits.growth import Growth, expect, listed
 from thence.engine.output.latest import collecting, identified, ranks_of
 from thence.engine.output.project import typed
 from thence.engine.values.evaluate import evaluate
@@ -41,7 +42,9 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Eve
     if len(matches) > 1 or len(windows) > 1:
         return None
     atom = windows[0].atom
-    if len(match.rels[atom]) == 0 or not all(_reads(match, t) <= {atom} for t in conjunct.terms):
+    if len(match.rels[atom]) == 0 or not all(
+        _reads(match, t) <= {atom} for t in conjunct.head.terms
+    ):
         return None
     search, settled = collecting(match, windows[0])
     rel = identified(match, atom)
@@ -54,9 +57,23 @@ def sliding(matches: Sequence[Match], groups: Index, heads: Events) -> tuple[Eve
         name: typed(ranges.aggregate(term), kind)
         if isinstance(term, Aggregate)
         else heads.columns[name].take(pa.array(filled))
-        for name, term, kind in zip(conjunct.columns, conjunct.terms, conjunct.types, strict=True)
+        for name, term, kind in zip(
+            conjunct.head.columns, conjunct.head.terms, conjunct.head.types, strict=True
+        )
     }
     return Events(heads.start[filled], heads.end[filled], columns), torn
+
+
+def expect_collected(match: Match, results: int, taken: int) -> None:
+    """Say that there are so many results already, and about how many bytes they take: once as they
+    are, and once more when they are put together."""
+    expect(results, 2 * taken // max(results, 1), lambda: _collecting(match))
+
+
+def _collecting(match: Match) -> Growth:
+    windows = [w.atom for w in match.prepared.conjunct.windows if w.mode == "collect"]
+    advice = "make the window shorter, its key finer, or aggregate without 'list'"
+    return Growth(listed(match.prepared, windows, "collecting"), advice, "results")
 
 
 def _one_range_each(search: WindowSearch, groups: Index, count: int) -> tuple[Index, Index, Mask]:
@@ -125,6 +142,7 @@ class _Ranges:
         rows, ranks = self._in_order()
         values = self._values(call, rows)
         parts = []
+        taken = 0
         for low, high in blocks(self._last - self._first):
             pairs = list(expand(self._first[low:high], self._last[low:high]))
             groups, positions = pairs[0] if pairs else (np.empty(0, np.int64),) * 2
@@ -133,6 +151,8 @@ class _Ranges:
                 groups, positions = groups[order], positions[order]
             held = values.take(pa.array(positions))
             parts.append(aggregate(call, groups, held, high - low))
+            taken += parts[-1].nbytes
+            expect_collected(self._match, high, taken)
         if not parts:
             none = np.empty(0, np.int64)
             return aggregate(call, none, values.slice(0, 0), 0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
 from thence.engine.arrays.array_types import Index, Mask
-from thence.engine.arrays.rows import concat, distinct, take, without_lineage
+from thence.engine.arrays.rows import concat, distinct, take
 from thence.engine.join.match import Match
 from thence.logic.conjunct import WindowUse
 from thence.logic.policy import Policy
@@ -71,7 +71,7 @@ def _without_events(
     """Matches of nothing but instants that a program names. There is nothing to choose from, so all
     of them count; those of one end are one group, which is none of the others' groups."""
     taken = max((int(groups.max()) + 1 for _, groups in others), default=0)
-    ends = np.concatenate([match.time(match.prepared.conjunct.end) for match in matches])
+    ends = np.concatenate([match.time(match.prepared.conjunct.head.end) for match in matches])
     _, groups = np.unique(ends, return_inverse=True)
     cuts = np.cumsum([match.length for match in matches])[:-1]
     yield from zip(matches, np.split(groups + taken, cuts), strict=True)
@@ -121,7 +121,7 @@ def _numbered(matches: Sequence[Match], used: Mapping[str, Events]) -> _Numbered
         for m, number in uses:
             slot = slots[m][number]
             rows, inverse = np.unique(slot.members, return_inverse=True)
-            part = without_lineage(take(matches[m].rels[slot.atom], rows))
+            part = take(matches[m].rels[slot.atom], rows)
             parts.append(part)
             where[m, number] = offset + inverse
             offset += len(part)
@@ -220,7 +220,7 @@ class _Rows:
 def _in_order(policy: Policy, matches: Sequence[Match], numbered: _Numbered) -> tuple[_Rows, Index]:
     """The matches as they are finalised, and where each stood before."""
     members, width = numbered.members, numbered.members.shape[1]
-    ends = np.concatenate([match.time(match.prepared.conjunct.end) for match in matches])
+    ends = np.concatenate([match.time(match.prepared.conjunct.head.end) for match in matches])
     terminator = _extreme(members, numbered.ends, last=True)
     initiator = _extreme(members, numbered.starts, last=False)
     free: list[Index] = [np.zeros(0, dtype=np.int64)] * width

@@ -8,7 +8,7 @@ import numpy as np
 
 from thence.engine.aggregates.aggregate import collection_order
 from thence.engine.arrays.array_types import Index, Mask
-from thence.engine.arrays.rows import concat, is_points, take, without_lineage
+from thence.engine.arrays.rows import concat, is_points, take
 from thence.model.events import Events
 
 
@@ -47,10 +47,7 @@ def numbered(
     """Numbers for the events of some relations of each type, by the identity of the relation, and
     which numbers are of events that are used up."""
     names = sorted(rels)
-    whole = {
-        name: concat([without_lineage(rel) for rel in (*rels[name], *_used(used, name))])
-        for name in names
-    }
+    whole = {name: concat([*rels[name], *_used(used, name)]) for name in names}
     lengths = [len(whole[name]) for name in names]
     rank = np.concatenate([ranks(whole[name]) for name in names])
     kinds = np.repeat(np.arange(len(names)), lengths)

@@ -219,7 +219,7 @@ def _implied(prepared: Prepared, bounds: Bounds, later: int, earlier: int, limit
 
 def _after(prepared: Prepared, bounds: Bounds, terminator: int) -> tuple[int, int] | None:
     """How long after which node of the terminator a match ends, if that alone tells it."""
-    end, offset = prepared.base(prepared.conjunct.end)
+    end, offset = prepared.base(prepared.conjunct.head.end)
     use = prepared.uses[terminator]
     for node in (use.end, use.start, EPOCH):
         apart = bounds[end, node]
@@ -239,7 +239,7 @@ def _variant(
 ) -> Variant:
     conjunct = prepared.conjunct
     after = _after(prepared, bounds, terminator)
-    grouping = frozenset() if after is not None else prepared.node_atoms(conjunct.end)
+    grouping = frozenset() if after is not None else prepared.node_atoms(conjunct.head.end)
     order, modes = _order(policy, prepared, bounds, terminator, grouping)
     finalised = all(
         _implied(prepared, bounds, node, EPOCH, moments.now) for node in conjunct.completions

@@ -13,25 +13,28 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from thence.engine.arrays.array_types import Index, Mask
-from thence.engine.arrays.rows import ROW, concat, distinct, row_ids, take, without_lineage
+from thence.engine.arrays.rows import concat, distinct, row_ids, take
 from thence.engine.join.match import Match
 from thence.engine.join.pinned import HEAD, head_atom, pinned
 from thence.engine.output.collect import collected, holdings
+from thence.engine.output.event_ids import event_ids
 from thence.engine.output.merge import Merged, merged_results
 from thence.engine.output.project import head_column, interval
 from thence.engine.policy.groups import chosen, chosen_groups
-from thence.engine.run.derive import Horizon, Inputs, all_matches, candidates
-from thence.engine.state.state import NEVER
+from thence.engine.run.derive import Inputs, Moment, all_matches, candidates
+from thence.engine.state.relation import Relation
 from thence.engine.values.evaluate import evaluate
+from thence.engine.window.coverage import derived_gaps
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import WindowUse
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
+from thence.model.schema import EventSchema
 from thence.model.source import Span
 from thence.model.time import EARLIEST, LATEST
+from thence.plan.horizons import completed
 from thence.plan.prepared import Prepared
 from thence.plan.tree import Part
 
@@ -108,22 +111,31 @@ class Derived:
 
 
 class History:
-    """Everything that a run has seen and derived, each event once, and its horizon."""
+    """Everything that a run has seen and derived, each event once, and up to when."""
 
-    def __init__(self, part: Part, events: Mapping[str, Events], horizon: int) -> None:
+    def __init__(
+        self,
+        part: Part,
+        events: Mapping[str, Events],
+        horizons: Mapping[str, int],
+        gaps: Mapping[str, Sequence[tuple[int, int]]],
+    ) -> None:
         self.part = part
-        self.horizon = horizon
-        self.events = {name: distinct(without_lineage(found)) for name, found in events.items()}
-        self._numbered = {name: _numbered(found) for name, found in self.events.items()}
-        self._none = {name: _none_of(found) for name, found in self._numbered.items()}
+        self._now = Moment(
+            completed({}, part.origins), completed(horizons, part.origins), part.finalised_by
+        )
+        self._gaps = derived_gaps(gaps, part.horizons.reach)
+        self.events = {name: distinct(found) for name, found in events.items()}
+        self._none = {name: Relation(_none_of(e)) for name, e in self.events.items()}
+        self._numbers = _Numbers(self.events, part.schemas)
         self._chosen: dict[int, list[Match]] = {}
         self._merged: dict[int, Merged | None] = {}
 
     def direct(self, event: str, rows: Sequence[int]) -> dict[int, list[Derived]]:
         """The derivations of some events of a type, by their numbers."""
         heads = take(self.events[event], np.asarray(rows, dtype=np.int64))
-        old = {**self._none, HEAD: _none_of(heads)}
-        inputs = Inputs(old, {**self._numbered, HEAD: heads})
+        old = {**self._none, HEAD: Relation(_none_of(heads))}
+        inputs = Inputs(old, {**self.events, HEAD: heads}, gaps=self._gaps)
         found: dict[int, list[Derived]] = {row: [] for row in rows}
         for rule in self._rules(event):
             seen: set[tuple[object, ...]] = set()
@@ -170,22 +182,21 @@ class History:
         if rule[0].conjunct.policy.merges:
             yield from self._of_merging_rule(rule, heads)
             return
-        moment = Horizon(NEVER, self.horizon)
         matches: list[Match] = []
         for number, alternative in enumerate(rule):
             join = Prepared(pinned(alternative.conjunct, heads, self.part.schemas))
-            for match in all_matches(join, inputs, moment):
+            for match in all_matches(join, inputs, self._now.of(alternative)):
                 agreeing = self._counting(rule, number, _agreeing(match, heads))
                 matches += [agreeing] if agreeing.length else []
         if not matches:
             return
         if rule[0].conjunct.aggregates:
-            yield from _groups(matches, heads)
+            yield from _groups(self._numbers, matches, heads)
             return
         for match in matches:
-            uses = _uses(match)
+            uses = _uses(self._numbers, match)
             owners = match.rows(head_atom(match.prepared.conjunct)).tolist()
-            repeated = _repeated(match)
+            repeated = _repeated(self._numbers, match)
             for row, (owner, gaps) in enumerate(zip(owners, _gaps(match), strict=True)):
                 uses_here = frozenset(use[row] for use in uses) | repeated[row]
                 yield owner, Derived(match.prepared.conjunct.span, uses_here, gaps)
@@ -206,13 +217,18 @@ class History:
         for part in found.parts:
             rows = asked[part.numbers]
             match, numbers = part.match.where(rows), part.numbers[rows].tolist()
-            used = [_uses_of(match, a, match.rows(a)) for a in match.prepared.conjunct.parts]
+            used = [
+                _uses_of(self._numbers, match, a, match.rows(a))
+                for a in match.prepared.conjunct.parts
+            ]
             for row, (number, absent) in enumerate(zip(numbers, _gaps(match), strict=True)):
                 uses.setdefault(number, set()).update(each[row] for each in used)
                 gaps.setdefault(number, {}).update((gap.identity, gap) for gap in absent)
             for held in part.collections:
                 kept = np.flatnonzero(rows[held.rows])
-                members = _uses_of(match, held.window.atom, held.members[kept], collected=True)
+                members = _uses_of(
+                    self._numbers, match, held.window.atom, held.members[kept], collected=True
+                )
                 owners = part.numbers[held.rows[kept]].tolist()
                 for number, use in zip(owners, members, strict=True):
                     uses[number].add(use)
@@ -227,14 +243,12 @@ class History:
         if id(rule) not in self._merged:
             matches = self._matches(rule)
             groups = chosen_groups(rule[0].conjunct.policy, matches, {}) if matches else []
-            self._merged[id(rule)] = merged_results(groups, lineage=False) if groups else None
+            self._merged[id(rule)] = merged_results(groups, None) if groups else None
         return self._merged[id(rule)]
 
     def _matches(self, rule: Sequence[Prepared]) -> list[Match]:
         """Matches of a rule, among them all that its policy chooses."""
-        inputs, moment = Inputs(self._none, self._numbered), Horizon(NEVER, self.horizon)
-        matches, _ = candidates(rule, inputs, moment, {})
-        return matches
+        return candidates(rule, Inputs(self._none, self.events, gaps=self._gaps), self._now)
 
     def _counting(self, rule: Sequence[Prepared], number: int, match: Match) -> Match:
         """The rows of a match of one alternative that the rule's policy lets count."""
@@ -246,8 +260,10 @@ class History:
             everything = self._matches(rule)
             counted = self._chosen[id(rule)] = chosen(policy, everything, {}) if everything else []
         own = [m for m in counted if m.prepared is rule[number]]
-        known = {row for m in own for row in _members(_near(m, match))}
-        mask = [row in known for row in _members(match)]
+        known = {
+            row for m in own for row in _members(self._numbers, _near(self._numbers, m, match))
+        }
+        mask = [row in known for row in _members(self._numbers, match)]
         return match.where(np.array(mask, dtype=np.bool_))
 
     def _moment(self, derived: Derived) -> list[tuple[int, int, str, str, int]]:
@@ -264,9 +280,25 @@ class History:
         )
 
 
-def _numbered(events: Events) -> Events:
-    numbers = pa.array(np.arange(len(events), dtype=np.int64))
-    return Events(events.start, events.end, {**events.columns, ROW: numbers})
+class _Numbers:
+    """The numbers of events among those of their type, found by their ids."""
+
+    def __init__(self, events: Mapping[str, Events], schemas: Mapping[str, EventSchema]) -> None:
+        self._events = events
+        self._schemas = schemas
+        self._known: dict[str, tuple[Index, Index]] = {}
+
+    def of(self, match: Match, atom: int, rows: Index) -> Index:
+        """The numbers of the events that rows of an atom's relation are."""
+        event = match.prepared.uses[atom].event
+        if event not in self._known:
+            ids = event_ids(self._schemas[event], self._events[event])
+            order = np.argsort(ids)
+            self._known[event] = ids[order], order
+        known, order = self._known[event]
+        chosen, places = np.unique(rows, return_inverse=True)
+        ids = event_ids(self._schemas[event], take(match.rels[atom], chosen))
+        return order[np.searchsorted(known, ids)][places]
 
 
 def _none_of(events: Events) -> Events:
@@ -312,7 +344,7 @@ def _depth(derived: Derived, depths: Mapping[Key, int]) -> int:
 def _agreeing(match: Match, heads: Events) -> Match:
     """The rows whose head is the event they are pinned to, as far as it is no aggregate."""
     conjunct = match.prepared.conjunct
-    terms = zip(conjunct.columns, conjunct.terms, strict=True)
+    terms = zip(conjunct.head.columns, conjunct.head.terms, strict=True)
     plain = {
         name: head_column(match, place)
         for place, (name, term) in enumerate(terms)
@@ -325,20 +357,22 @@ def _agreeing(match: Match, heads: Events) -> Match:
     return match.where(ids[: match.length] == ids[match.length :])
 
 
-def _groups(matches: Sequence[Match], heads: Events) -> Iterator[tuple[int, Derived]]:
+def _groups(
+    numbers: _Numbers, matches: Sequence[Match], heads: Events
+) -> Iterator[tuple[int, Derived]]:
     """The derivations by a rule that collects: a group each, over all alternatives."""
-    right = _among(heads, collected(matches, lineage=False))
+    right = _among(heads, collected(matches, None))
     uses: dict[int, set[Use]] = {}
     gaps: dict[int, dict[tuple[object, ...], Gap]] = {}
     for match in matches:
         conjunct = match.prepared.conjunct
         match, _, collections = holdings(match.where(right[match.rows(head_atom(conjunct))]))
         owners = match.rows(head_atom(conjunct))
-        for used in _uses(match):
+        for used in _uses(numbers, match):
             for owner, use in zip(owners.tolist(), used, strict=True):
                 uses.setdefault(owner, set()).add(use)
         for part in collections:
-            found = _uses_of(match, part.window.atom, part.members, collected=True)
+            found = _uses_of(numbers, match, part.window.atom, part.members, collected=True)
             for owner, use in zip(owners[part.rows].tolist(), found, strict=True):
                 uses.setdefault(owner, set()).add(use)
         for owner, absent in zip(owners.tolist(), _gaps(match), strict=True):
@@ -354,51 +388,53 @@ def _among(events: Events, others: Events) -> Mask:
     return np.isin(ids[: len(events)], ids[len(events) :])
 
 
-def _members(match: Match) -> Iterator[tuple[Any, ...]]:
+def _members(numbers: _Numbers, match: Match) -> Iterator[tuple[Any, ...]]:
     """The numbers of the events of each row, in the order of the body's atoms."""
     atoms = [a for a in match.prepared.conjunct.parts if match.prepared.uses[a].event != HEAD]
     columns: list[list[Any]] = [
-        [use.row for use in _uses_of(match, a, match.rows(a))] for a in atoms
+        [use.row for use in _uses_of(numbers, match, a, match.rows(a))] for a in atoms
     ]
     if match.prepared.conjunct.repetitions:
-        columns.append([tuple(sorted(use.key for use in uses)) for uses in _repeated(match)])
+        columns.append(
+            [tuple(sorted(use.key for use in uses)) for uses in _repeated(numbers, match)]
+        )
     return zip(*columns, strict=True)
 
 
-def _near(match: Match, other: Match) -> Match:
+def _near(numbers: _Numbers, match: Match, other: Match) -> Match:
     """The rows of a match that have their first event in common with a row of another one."""
     parts = match.prepared.conjunct.parts
     if not parts:
         return match
     atom = parts[0]
-    mine, theirs = (
-        np.asarray(each.rels[atom].columns[ROW])[each.rows(atom)] for each in (match, other)
-    )
+    mine, theirs = (numbers.of(each, atom, each.rows(atom)) for each in (match, other))
     return match.where(np.isin(mine, theirs))
 
 
-def _uses(match: Match) -> list[list[Use]]:
+def _uses(numbers: _Numbers, match: Match) -> list[list[Use]]:
     """For each atom of the body, the event that it is in each row of a match."""
     conjunct = match.prepared.conjunct
     head = head_atom(conjunct)
-    return [_uses_of(match, a, match.rows(a)) for a in conjunct.parts if a != head]
+    return [_uses_of(numbers, match, a, match.rows(a)) for a in conjunct.parts if a != head]
 
 
-def _repeated(match: Match) -> list[frozenset[Use]]:
+def _repeated(numbers: _Numbers, match: Match) -> list[frozenset[Use]]:
     """For each row of a match, the events that are repetitions in it."""
     found: list[set[Use]] = [set() for _ in range(match.length)]
     for window in match.prepared.conjunct.repetitions:
         chains = match.chains(window.atom)
-        uses = _uses_of(match, window.atom, chains.members)
+        uses = _uses_of(numbers, match, window.atom, chains.members)
         for owner, use in zip(chains.owners.tolist(), uses, strict=True):
             found[owner].add(use)
     return [frozenset(uses) for uses in found]
 
 
-def _uses_of(match: Match, atom: int, rows: Index, collected: bool = False) -> list[Use]:
+def _uses_of(
+    numbers: _Numbers, match: Match, atom: int, rows: Index, collected: bool = False
+) -> list[Use]:
     use = match.prepared.uses[atom]
-    numbers = match.rels[atom].columns[ROW].take(pa.array(rows)).to_pylist()
-    return [Use(use.event, number, use.label, collected) for number in numbers]
+    found = numbers.of(match, atom, rows).tolist()
+    return [Use(use.event, number, use.label, collected) for number in found]
 
 
 def _gaps(match: Match) -> Iterator[tuple[Gap, ...]]:

@@ -15,7 +15,7 @@ from thence.engine.aggregates.aggregate import collection_order
 from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.codes import identity_codes
 from thence.engine.arrays.ranges import TimeIndex, expand
-from thence.engine.arrays.rows import take, without_lineage
+from thence.engine.arrays.rows import take
 from thence.engine.join.match import Match
 from thence.engine.join.neighbours import kind_codes
 from thence.engine.join.search import holds
@@ -71,7 +71,7 @@ def _beginnings(match: Match) -> Index:
     conjunct = prepared.conjunct
     anchors = _anchors(conjunct)
     columns = [match.rows(atom) for atom in conjunct.positive if atom not in anchors]
-    columns += [match.time(node) for node in (*prepared.ticks, conjunct.end)]
+    columns += [match.time(node) for node in (*prepared.ticks, conjunct.head.end)]
     for window in conjunct.repetitions:
         how = window.repetition
         assert how is not None
@@ -114,7 +114,7 @@ def _ranks(rel: Events, members: Index) -> Index:
     """The places of events in their order: by start, end, and attributes."""
     distinct, inverse = np.unique(members, return_inverse=True)
     starts, ends = rel.start[distinct], rel.end[distinct]
-    ranks = collection_order([without_lineage(take(rel, distinct))])
+    ranks = collection_order([take(rel, distinct)])
     order = np.lexsort((ranks, ends, starts))
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
@@ -164,7 +164,7 @@ def _besides(match: Match, how: Repetition) -> list[Index]:
     prepared = match.prepared
     positive = prepared.conjunct.positive
     columns = [match.rows(atom) for atom in positive if atom != how.first]
-    return columns + [match.time(n) for n in (*prepared.ticks, prepared.conjunct.end)]
+    return columns + [match.time(n) for n in (*prepared.ticks, prepared.conjunct.head.end)]
 
 
 def _latest_before(rel: Events, kinds: Index, rows: Index) -> Index:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ import numpy as np
 from thence.engine.aggregates.aggregate import collection_order
 from thence.engine.arrays import ranges
 from thence.engine.arrays.array_types import Index, Mask
-from thence.engine.arrays.rows import take, without_lineage
+from thence.engine.arrays.rows import take
 from thence.engine.join.match import Match, concat_chained
 from thence.engine.join.search import holds
+from thence.engine.limits.growth import Growth, expect, listed
 from thence.engine.repetition.anychain import any_chain, without_looking
 from thence.engine.repetition.preferred import begun_earlier, preferred_rows
 from thence.engine.repetition.scan import every_chain, greedy_chains
@@ -50,8 +51,8 @@ def with_repetitions(match: Match, all_members: bool) -> Match:
 def _is_read(match: Match, window: WindowUse) -> bool:
     """Whether an aggregate is over a repetition."""
     conjunct = match.prepared.conjunct
-    terms = [term for term in conjunct.terms if isinstance(term, Aggregate)]
-    computed = [term for term in conjunct.terms if not isinstance(term, Aggregate)]
+    terms = [term for term in conjunct.head.terms if isinstance(term, Aggregate)]
+    computed = [term for term in conjunct.head.terms if not isinstance(term, Aggregate)]
     terms += [
         leaf.aggregate
         for expr in (*computed, *conjunct.having)
@@ -93,6 +94,10 @@ class Candidates:
 
         return adjacent(self.offsets, self.starts, self.ends)
 
+    def growth(self, unit: str) -> Growth:
+        """What listing chains makes grow, for a message."""
+        return _repeating(self.match, self.window, unit)
+
     def values(self, expr: Expr, atom: int) -> Any:
         """An expression over each candidate, which stands for an atom."""
         longer = self.match.extend(self.rows, atom, self.members)
@@ -118,12 +123,18 @@ def _repeated(match: Match, window: WindowUse, members_matter: bool) -> Match:
         found = without_looking(match, window)
         if found is not None:
             return found
-    parts = [
-        _in_block(block, window, search, members_matter)
-        for block, search in _blocks(match, window)
-        if block.length
-    ]
+    parts, held = [], 0
+    for block, search in _blocks(match, window):
+        if block.length:
+            parts.append(_in_block(block, window, search, members_matter))
+            held += len(parts[-1].chains(window.atom).members)
+            expect(held, 16, partial(_repeating, match, window, "repeated events"))
     return concat_chained(parts)
+
+
+def _repeating(match: Match, window: WindowUse, unit: str) -> Growth:
+    advice = "take the longest only ('using greedy'), at most so many ('{1,3}'), or shorter windows"
+    return Growth(listed(match.prepared, [window.atom], "repeating"), advice, unit)
 
 
 def _blocks(match: Match, window: WindowUse) -> Iterator[tuple[Match, WindowSearch | None]]:
@@ -208,7 +219,7 @@ def _in_order(match: Match, atom: int, rows: Index, members: Index) -> tuple[Ind
     same = (rows[1:] == rows[:-1]) & (starts[1:] == starts[:-1]) & (ends[1:] == ends[:-1])
     if same.any():
         distinct, inverse = np.unique(members, return_inverse=True)
-        ranks = collection_order([without_lineage(take(rel, distinct))])[inverse]
+        ranks = collection_order([take(rel, distinct)])[inverse]
         order = np.lexsort((ranks, ends, starts, rows))
         rows, members = rows[order], members[order]
     return rows, members

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.join.chains import Chains, chains_of, spread
+from thence.engine.limits.growth import expect
 from thence.engine.repetition.back import going_back
 from thence.engine.repetition.links import Links, links_of
 from thence.engine.repetition.steps import steps
@@ -156,13 +158,15 @@ def every_chain(found: Candidates) -> tuple[Index, Chains]:
         chains.append(np.empty((len(found.first), 0), dtype=np.int64))
     links: list[Index] = []  # per length, the chain of one less that each continues
     steps: list[Index] = [positions]
-    total, length = len(rows), 1
+    total, length, members = len(rows), 1, 0
     while len(rows):
         done = np.ones(len(rows), dtype=np.bool_)
         if repetition.last is not None:
             done = positions == found.last[rows]
         if length >= repetition.least and done.any():
             chosen = np.flatnonzero(done)
+            members += length * len(chosen)
+            expect(members, 24, partial(found.growth, "repeated events"))
             owners.append(rows[chosen])
             chains.append(_followed(steps, links, chosen))
         if repetition.most is not None and length >= repetition.most:
@@ -172,6 +176,7 @@ def every_chain(found: Candidates) -> tuple[Index, Chains]:
         rows, positions = rows[parents], following
         steps.append(positions)
         total, length = total + len(rows), length + 1
+        expect(total, 32, partial(found.growth, "chains"))
         if total > MOST_CHAINS:
             raise EvaluationError(
                 f"'{found.match.prepared.conjunct.event}' has more than {MOST_CHAINS:,} "
@@ -206,6 +211,7 @@ def _followers(found: Candidates, rows: Index, positions: Index) -> tuple[Index,
             f"'{found.match.prepared.conjunct.event}' has too many combinations of repetitions; "
             "add 'using greedy' for the longest only, or a shorter 'within'"
         )
+    expect(sizes.sum(), 32, partial(found.growth, "chains"))
     parents = np.repeat(np.arange(len(rows)), sizes)
     following = spread(begins, sizes)
     after = found.starts[following] > found.ends[positions[parents]]

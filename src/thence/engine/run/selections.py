@@ -153,7 +153,7 @@ class Selections:
             read = {c.name for p in selection.predicates for c in prepared.reads(p).columns}
             rows = self._sorted[key].select(condition, frozenset((*selection.names, *read)))
         rows = _meeting(prepared, selection, rows)
-        columns = prepared.conjunct.columns
+        columns = prepared.conjunct.head.columns
         named = zip(columns, selection.names, strict=True)
         found = Events(rows.start, rows.end, {own: rows.columns[name] for own, name in named})
         if (selection.distinct and not given) or self._is_apart(event, events):

@@ -8,21 +8,35 @@ from time import perf_counter
 
 import numpy as np
 
-from thence.engine.arrays.rows import concat, distinct, take, texts_fit
+from thence.engine.arrays.array_types import Index
+from thence.engine.arrays.rows import concat, none_of, take, texts_fit
 from thence.engine.arrays.step_memo import remembering
-from thence.engine.limits.growth import DEFAULT, RECURSIVE, Growth, Limits, bounded, expect, owner
+from thence.engine.limits.growth import (
+    DEFAULT,
+    RECURSIVE,
+    Budget,
+    Growth,
+    Limits,
+    expect,
+    owner,
+    spending,
+)
 from thence.engine.limits.measure import Meter, derived, metered
-from thence.engine.output.lineage import merged
-from thence.engine.policy.groups import Used
-from thence.engine.run.derive import Horizon, Inputs, derive, derive_strides
+from thence.engine.output.event_ids import event_ids
+from thence.engine.output.recorder import Recorder
+from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
 from thence.engine.run.reduce import reduced
-from thence.engine.state.growing import Growing, Old
+from thence.engine.state.derivation_store import Store
+from thence.engine.state.known import Growing, Known
+from thence.engine.state.relation import Relation
+from thence.engine.state.remembered import most_of
 from thence.engine.state.seen import Seen
-from thence.engine.state.state import State, empty_events
+from thence.engine.state.state import State, empty_relation
 from thence.engine.state.usable import usable
+from thence.engine.window.coverage import Gap, derived_gaps, looks_into
 from thence.logic.bounds import UNBOUNDED
-from thence.logic.conjunct import Retention
 from thence.model.events import Events
+from thence.plan.horizons import CLOCK, completed, reached
 from thence.plan.retention import Kept
 from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Part, Stage
@@ -30,14 +44,14 @@ from thence.plan.tree import Part, Stage
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a program is run: with lineage or not, and for how long events are kept for further
-    steps; None where this step is the only one."""
+    """How a program is run: whether derivations are recorded for lineage, and for how long events
+    are kept for further steps; None where this step is the only one."""
 
     lineage: bool = False
     retention: Mapping[str, Kept] | None = None
     progress: Callable[[int, int], None] | None = None
     """Called after each stage with how many are done, and how many there are."""
-    tables: Mapping[str, Events] = field(default_factory=dict)
+    tables: Mapping[str, Relation] = field(default_factory=dict)
     """The rows of the static tables. They are there in every step, and are no part of the state."""
     limits: Limits = DEFAULT
     """What the step may take."""
@@ -45,88 +59,163 @@ class Options:
     """What is known of the events beforehand."""
     meter: Meter | None = None
     """What takes note of what every operator does."""
+    arriving: Store = field(default_factory=Store)
+    """How the new events were derived, where another step derived them."""
 
 
-@texts_fit()
 def step(
     part: Part,
     state: State,
     events: Mapping[str, Events],
-    horizon: int,
+    horizons: Mapping[str, int],
     options: Options = Options(),  # noqa: B008 (immutable)
 ) -> tuple[State, dict[str, Events]]:
-    """Take new events and a horizon; give the state after, and the results that are new.
+    """Take new events and the horizons of inputs; give the state after, and the results that are
+    new.
 
-    Every new event ends after the previous horizon. Results are given once: a result ends no
-    earlier than anything it is made of, so one that ended by the horizon cannot be derived anew.
+    Every new event ends after the previous horizon of its input. Results are given once: a result
+    ends no earlier than anything it is made of, so one that ended by the horizons of all that
+    cannot be derived anew.
     A :class:`LimitError` says that a rule would take more than it may; nothing has changed then.
     """
-    owners = bounded(options.limits, lambda event: owner(event, part))
-    with remembering(), owners as budget, metered(options.meter):
-        kept, results = _step(part, state, events, horizon, options)
-        budget.keep(kept.rows, kept.nbytes)
+    budget = Budget(options.limits, lambda event: owner(event, part))
+    with texts_fit(), remembering(), spending(budget), metered(options.meter):
+        kept, results = _step(part, state, events, horizons, options)
+        budget.keep(kept.nbytes, state.nbytes, lambda: kept.rows, lambda: most_of(kept, part))
         return kept, results
 
 
 def _step(
-    part: Part, state: State, events: Mapping[str, Events], horizon: int, options: Options
+    part: Part,
+    state: State,
+    events: Mapping[str, Events],
+    horizons: Mapping[str, int],
+    options: Options,
 ) -> tuple[State, dict[str, Events]]:
-    old = _known(part, state, options)
-    new = {name: events[name] if name in events else _none_of(old[name]) for name in part.inputs}
-    new |= {name: _none_of(old[name]) for name in part.tables}
-    inputs = Inputs(old, new, options.known, given=frozenset(part.inputs))
-    moment = Horizon(state.horizon, max(horizon, state.horizon))
+    old = {**_nothing(part), **state.events}
+    old.update((name, options.tables[name]) for name in part.tables)
+    new = dict(_none_new(part))
+    new.update((name, given) for name, given in events.items() if name in new)
+    last = options.retention is None
+    gaps = derived_gaps(state.gaps, part.horizons.reach) if state.gaps else {}
+    inputs = Inputs(old, new, options.known, given=part.given, last=last, gaps=gaps)
+    moment = moment_of(part, state, horizons)
+    now = moment.now
     used = dict(state.used)
+    recorder = Recorder(part) if options.lineage else None
+    if recorder is None and any(found.possible is not None for found in events.values()):
+        raise AssertionError("events that are only possible are told apart by derivations")
     for number, stage in enumerate(part.stages, 1):
-        new.update(_run_stage(part, stage, inputs, state, moment, options, used))
+        new.update(_run_stage(part, stage, inputs, state, moment, recorder, used))
         if options.progress is not None:
             options.progress(number, len(part.stages))
     latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
     results = {name: new[name] for name in part.outputs}
+    store, swept = state.store, state.swept
+    if recorder is not None:
+        if store.rows > 2 * swept + SWEPT:
+            store = store.kept(part.rulebook.alternatives, _referring(part, state))
+            swept = store.rows
+        store = store.joined(options.arriving)
+        store = store.added(recorder.derivations(), recorder.archive())
     if options.retention is None:
-        return State(moment.now, latest), results
-    waiting: dict[str, Events] = {}
-    if options.lineage:
-        results, waiting = _settled(state, results, moment.now)
+        done = State(now, latest, derivations=store.derivations, archive=store.archive)
+        return done, results
+    waiting: dict[str, Relation] = {}
+    if recorder is not None:
+        results, waiting = _settled(part, state, results, now)
     kept = State(
-        moment.now,
+        now,
         latest,
         _retained(options.retention, inputs, moment),
-        _repeatable(part, state, new, moment.now),
+        _repeatable(part, state, new, now),
         waiting,
-        _still_used(options.retention, used, moment.now),
+        _still_used(options.retention, used, now),
+        _open_gaps(part, options.retention, state.gaps, now) if state.gaps else {},
+        store.derivations,
+        store.archive,
+        swept,
     )
     return kept, results
 
 
+SWEPT = 64
+"""So many rows of derivations are no matter, be they needed or not."""
+
+
+def _referring(part: Part, state: State) -> dict[str, Index]:
+    """The ids of the derived events that are remembered, and so may be bound, or be given out, in a
+    step to come; by type."""
+    held = [(name, rows.whole()) for name, rows in state.events.items() if name not in part.base]
+    held += [(name, rows.whole()) for name, rows in state.waiting.items()]
+    found: dict[str, list[Index]] = {}
+    for name, events in held:
+        found.setdefault(name, []).append(event_ids(part.schemas[name], events))
+    return {name: np.concatenate(ids) for name, ids in found.items()}
+
+
+def moment_of(part: Part, state: State, horizons: Mapping[str, int]) -> Moment:
+    """The horizons before a step, and after it."""
+    before = state.horizons
+    if before.keys() != part.clocks:
+        before = completed(before, part.origins)
+    return Moment(before, _advanced(before, horizons), part.finalised_by)
+
+
+def _advanced(before: Mapping[str, int], horizons: Mapping[str, int]) -> dict[str, int]:
+    """Horizons, none of which has moved back; the clock goes with the furthest."""
+    now = dict(before)
+    for name, time in horizons.items():
+        if name in now and time > now[name]:
+            now[name] = time
+    now[CLOCK] = max(now.values())
+    return now
+
+
 def distinct_step(
-    state: State, events: Mapping[str, Events], horizon: int, lineage: bool
+    part: Part, state: State, events: Mapping[str, Events], horizons: Mapping[str, int]
 ) -> tuple[State, dict[str, Events]]:
     """Take events that may come more than once; give each once, when it first comes.
 
-    An event that ended by the horizon does not come again, so only later ones are remembered. With
-    lineage, equal events come together and are merged.
+    An event that ended by its horizon does not come again, so only later ones are remembered.
     """
+    now = _advanced(completed(state.horizons, part.origins), horizons)
     fresh = {}
     kept = dict(state.emitted)
     for name, found in events.items():
-        fresh[name] = merged(found) if lineage else distinct(found, state.emitted.get(name))
-        kept[name] = concat([*([kept[name]] if name in kept else []), fresh[name]])
-    kept = {name: take(known, known.end > horizon) for name, known in kept.items()}
+        known = kept[name] if name in kept else Relation(none_of(found))
+        fresh[name] = Known(known).fresh(found, once=False)
+        kept[name] = known.added(fresh[name])
     latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
-    emitted = {name: known for name, known in kept.items() if len(known)}
-    return State(max(horizon, state.horizon), latest, emitted=emitted), fresh
+    comes = part.horizons.comes
+    emitted = _filled({n: known.expired(reached(comes[n], now)) for n, known in kept.items()})
+    return State(now, latest, emitted=emitted), fresh
 
 
-def _known(part: Part, state: State, options: Options) -> dict[str, Events]:
-    """The remembered events of every type, none where none are remembered; and the facts."""
-    known = {
-        name: state.events[name]
-        if name in state.events
-        else empty_events(schema, options.lineage and name not in part.base)
-        for name, schema in part.schemas.items()
-    }
-    return known | {name: options.tables[name] for name in part.tables}
+def _filled(relations: Mapping[str, Relation]) -> dict[str, Relation]:
+    """The relations that hold something."""
+    return {name: held for name, held in relations.items() if held}
+
+
+def _nothing(part: Part) -> dict[str, Relation]:
+    """Nothing remembered, of every type."""
+    found: dict[str, Relation] | None = part.worked_out.get("nothing")
+    if found is None:
+        found = part.worked_out["nothing"] = {
+            name: empty_relation(schema) for name, schema in part.schemas.items()
+        }
+    return found
+
+
+def _none_new(part: Part) -> dict[str, Events]:
+    """No new events, of every type that comes from outside, and of tables."""
+    found: dict[str, Events] | None = part.worked_out.get("none new")
+    if found is None:
+        nothing = _nothing(part)
+        found = part.worked_out["none new"] = {
+            name: nothing[name].recent for name in (*part.inputs, *part.tables)
+        }
+    return found
 
 
 def _run_stage(
@@ -134,63 +223,68 @@ def _run_stage(
     stage: Stage,
     inputs: Inputs,
     state: State,
-    moment: Horizon,
-    options: Options,
-    used: dict[str, Events],
+    moment: Moment,
+    recorder: Recorder | None,
+    used: dict[str, Relation],
 ) -> dict[str, Events]:
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
-    none = {name: empty_events(part.schemas[name], options.lineage) for name in stage.events}
-    of_rounds = Seen if stage.recursive and not options.lineage else Growing
-    emitted = {
-        name: of_rounds(_told_apart(stage, name, inputs, state.emitted.get(name, none[name])))
-        for name in stage.events
-    }
+    nothing = _nothing(part)
+    none = {name: nothing[name].recent for name in stage.events}
+    emitted = {name: state.emitted.get(name, nothing[name]) for name in stage.events}
     every = range(len(stage.rules))
     if not stage.recursive:
-        return _round(stage, every, inputs, emitted, moment, none, options, used)
+        late = _asked_late(stage)
+        known = {
+            name: Known(held, *([inputs.old[name]] if late else ()))
+            for name, held in emitted.items()
+        }
+        return _round(stage, every, inputs, known, moment, none, recorder, used)
+    told = {name: Seen(held) for name, held in emitted.items()}
     total = {name: Growing(events) for name, events in none.items()}
-    old, before = Old(inputs.old), moment.before
-    nothing = {name: _none_of(events) for name, events in inputs.old.items()}
+    old = dict(inputs.old)
+    nothing_new = {name: held.recent for name, held in nothing.items()}
     # A rule that strides has found all that follows from what it found: that is new for the others.
-    striding = [number for number in every if stage.strides(number)]
+    striding = [number for number in every if _strides(stage, number, inputs)]
     groups = [[n for n in every if n not in striding], *([n] for n in striding)]
     news: list[Mapping[str, Events]] = [{**inputs.new, **none}] * len(groups)
     taken = 0
     while True:
-        now = Horizon(before, moment.now)
         rounds = []
         for rules, new in zip(groups, news, strict=True):
-            found = _round(
-                stage, rules, Inputs(old, new, inputs.known), emitted, now, none, options, used
-            )
+            own = Inputs(old, new, inputs.known, last=inputs.last, gaps=inputs.gaps)
+            found = _round(stage, rules, own, told, moment, none, recorder, used)
             rounds.append(found)
             for name, events in found.items():
                 total[name].add(events)
-                emitted[name].add(events)
+                told[name].add(events)
                 taken += len(events)
         expect(taken, RECURSIVE, lambda: _recursing(stage))
         if not any(len(events) for found in rounds for events in found.values()):
             return {name: events.all() for name, events in total.items()}
         # What this round has seen is old for the next; only what it found is new.
-        old.add(news[0])
+        old |= {name: old[name].added(events) for name, events in news[0].items()}
         news = [
-            {**nothing, **_together([f for n, f in enumerate(rounds) if n == 0 or n != place])}
+            {**nothing_new, **_together([f for n, f in enumerate(rounds) if n == 0 or n != place])}
             for place in range(len(groups))
         ]
-        before = moment.now
+        moment = moment.afterwards
 
 
-def _told_apart(stage: Stage, name: str, inputs: Inputs, emitted: Events) -> Events:
-    """The events that new ones must be told from: those that could be derived once more."""
+def _strides(stage: Stage, number: int, inputs: Inputs) -> bool:
+    """Whether a rule goes on from its own results by the same stride: it can if all is known that
+    may end it."""
+    return stage.strides(number) and not looks_into(stage.rules[number][0], inputs.gaps)
+
+
+def _asked_late(stage: Stage) -> bool:
+    """Whether results may be asked for after they have ended, and so be derived once more."""
     demands = (alternative.demand for rule in stage.rules for alternative in rule)
-    if any(demand is not None and demand.late for demand in demands):
-        return concat([emitted, inputs.old[name]])
-    return emitted
+    return any(demand is not None and demand.late for demand in demands)
 
 
 def _recursing(stage: Stage) -> Growth:
     joins = [alternative.conjunct for rule in stage.rules for alternative in rule]
-    hidden = {conjunct.event for conjunct in joins if conjunct.hidden}
+    hidden = {conjunct.event for conjunct in joins if conjunct.head.hidden}
     names = " and ".join(f"'{name}'" for name in stage.events if name not in hidden)
     return Growth(
         f"the recursion of {names or 'an inner pattern'}",
@@ -204,32 +298,30 @@ def _together(rounds: Sequence[Mapping[str, Events]]) -> dict[str, Events]:
     return {name: concat([found[name] for found in rounds]) for name in rounds[0]}
 
 
-def _none_of(events: Events) -> Events:
-    return take(events, np.empty(0, dtype=np.int64))
-
-
 def _round(
     stage: Stage,
     rules: Iterable[int],
     inputs: Inputs,
-    known: Mapping[str, Growing | Seen],
-    moment: Horizon,
+    known: Mapping[str, Known | Seen],
+    moment: Moment,
     none: Mapping[str, Events],
-    options: Options,
-    used: dict[str, Events],
+    recorder: Recorder | None,
+    used: dict[str, Relation],
 ) -> dict[str, Events]:
     """What some rules of a stage newly derive, without what is known already."""
     parts: dict[str, list[Events]] = {name: [] for name in stage.events}
     for number in rules:
         rule, began = stage.rules[number], perf_counter()
         event = rule[0].conjunct.event
-        if stage.strides(number):
-            parts[event] += derive_strides(rule[0], inputs, moment)
+        if _strides(stage, number, inputs):
+            parts[event] += derive_strides(rule[0], inputs, moment, recorder)
+        elif not rule[0].conjunct.policy.consumes:
+            parts[event] += derive(rule, inputs, moment, recorder)
         else:
             consumer = f"{stage.rule_name(number)}|"
             spent = _used_by(consumer, used)
-            parts[event] += derive(rule, inputs, moment, options.lineage, spent)
-            used.update({consumer + name: events for name, events in spent.items()})
+            parts[event] += derive(rule, inputs, moment, recorder, spent)
+            used.update({consumer + name: held for name, held in spent.items()})
         derived(event).add(0, 0, began)
     found = {}
     for name, pieces in parts.items():
@@ -242,76 +334,102 @@ def _round(
 
 
 def _retained(
-    retention_of: Mapping[str, Kept], inputs: Inputs, moment: Horizon
-) -> dict[str, Events]:
+    retention_of: Mapping[str, Kept], inputs: Inputs, moment: Moment
+) -> dict[str, Relation]:
     """The events that something later may still need: they are young enough, some rule can use
     them at all, and what it needs besides and must have come before has come."""
-    horizon = moment.now
     kept = {}
     for name, retention in retention_of.items():
         if retention.micros <= -UNBOUNDED:
             continue
-        whole = inputs.all(name) if () in retention.ways else None
-        pieces = [inputs.old[name], inputs.new[name]] if whole is None else [whole]
-        if retention.bounded:
-            pieces = [take(each, each.end > horizon - retention.micros) for each in pieces]
-        if whole is None:
+        held, new = inputs.old[name], inputs.new[name]
+        if len(new):
             # What is old was of use when it was new.
-            pieces[1] = usable(pieces[1], retention.ways)
-        events = pieces[0] if len(pieces) == 1 else concat(pieces)
-        if len(events):
-            events = reduced(events, retention.reduction, inputs, moment)
-        if len(events):
-            kept[name] = events
+            held = held.replaced(concat([held.recent, usable(new, retention.ways)]))
+        if retention.bounded:
+            held = held.expired(reached(retention.until, moment.now))
+        if not retention.reduction.partners:
+            settled = held.settled()
+        else:
+            passed = reached(retention.met, moment.now)
+            horizon = Horizon(reached(retention.met, moment.before), passed)
+            recent = reduced(held.recent, held.most, retention.reduction, inputs, horizon)
+            settled = held.replaced(recent).settled(passed)
+        if settled:
+            kept[name] = settled
     return kept
 
 
-def _used_by(rule: str, used: Mapping[str, Events]) -> Used:
+def _open_gaps(
+    part: Part,
+    retention_of: Mapping[str, Kept],
+    gaps: Mapping[str, Sequence[Gap]],
+    now: Mapping[str, int],
+) -> dict[str, list[Gap]]:
+    """The gaps that some window may still look into: as long as an event would be kept that ended
+    there, or that rests on one that did."""
+
+    def is_open(name: str, last: int) -> bool:
+        return any(
+            name in (reach := part.horizons.reach[event])
+            and (not kept.bounded or last + reach[name] > reached(kept.until, now))
+            for event, kept in retention_of.items()
+            if kept.micros > -UNBOUNDED
+        )
+
+    found = {name: [gap for gap in own if is_open(name, gap[1])] for name, own in gaps.items()}
+    return {name: own for name, own in found.items() if own}
+
+
+def _used_by(rule: str, used: Mapping[str, Relation]) -> dict[str, Relation]:
     """The events that a rule has used up, by type."""
-    return {name.removeprefix(rule): e for name, e in used.items() if name.startswith(rule)}
+    return {name.removeprefix(rule): held for name, held in used.items() if name.startswith(rule)}
 
 
 def _still_used(
-    retention_of: Mapping[str, Retention], used: Mapping[str, Events], horizon: int
-) -> dict[str, Events]:
+    retention_of: Mapping[str, Kept], used: Mapping[str, Relation], now: Mapping[str, int]
+) -> dict[str, Relation]:
     """The events that are used up and would otherwise still be needed."""
     kept = {}
     for name, events in used.items():
         retention = retention_of[name.partition("|")[2]]
-        if retention.bounded:
-            events = take(events, events.end > horizon - retention.micros)
-        if len(events):
-            kept[name] = events
-    return kept
+        over = reached(retention.until, now) if retention.bounded else None
+        kept[name] = events if over is None else events.expired(over)
+    return _filled(kept)
 
 
 def _repeatable(
-    part: Part, state: State, new: Mapping[str, Events], horizon: int
-) -> dict[str, Events]:
-    """Results that could be derived once more: those that end after the horizon."""
+    part: Part, state: State, new: Mapping[str, Events], now: Mapping[str, int]
+) -> dict[str, Relation]:
+    """Results that could be derived once more: those that end after their horizon."""
     kept = {}
     for name in part.repeatable:
-        parts = [
-            known[name] for known in (state.emitted, new) if name in known and len(known[name])
-        ]
-        if parts:
-            events = concat(parts)
-            events = take(events, events.end > horizon)
-            if len(events):
-                kept[name] = events
-    return kept
+        held, found = state.emitted.get(name), new.get(name)
+        horizon = reached(part.horizons.comes[name], now)
+        if held is not None:
+            held = held.expired(horizon)
+        if found is not None and len(found):
+            held = Relation(none_of(found), after=horizon) if held is None else held
+            held = held.added(take(found, found.end > horizon))
+        if held is not None:
+            kept[name] = held
+    return _filled(kept)
 
 
 def _settled(
-    state: State, results: Mapping[str, Events], horizon: int
-) -> tuple[dict[str, Events], dict[str, Events]]:
-    """Results whose lineage is complete, and those that must wait for the horizon to pass them."""
+    part: Part, state: State, results: Mapping[str, Events], now: Mapping[str, int]
+) -> tuple[dict[str, Events], dict[str, Relation]]:
+    """Results of which all derivations are known, and those that wait for the horizon to pass
+    them."""
     done, waiting = {}, {}
     for name, events in results.items():
-        parts = [state.waiting[name]] if name in state.waiting else []
-        whole = merged(concat([*parts, events]))
-        settled = whole.end <= horizon
-        done[name] = take(whole, settled)
-        if not settled.all():
-            waiting[name] = take(whole, ~settled)
-    return done, waiting
+        horizon = reached(part.horizons.comes[name], now)
+        settled = events.end <= horizon
+        held = state.waiting.get(name)
+        before = [] if held is None else [held.ending(None, horizon)]
+        done[name] = concat([*before, take(events, settled)])
+        if held is None and not settled.all():
+            held = Relation(none_of(events))
+        if held is not None:
+            waiting[name] = held.expired(horizon).added(take(events, ~settled))
+    return done, _filled(waiting)

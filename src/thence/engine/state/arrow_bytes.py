@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.output.lineage import COLUMN
 from thence.model.errors import StateError
 from thence.model.events import Events, Times
 
@@ -23,6 +22,9 @@ _DEEPEST = 8
 _COLUMN = "c."
 """What the names of attributes begin with, so that none is taken for a time."""
 
+_POSSIBLE = "possible"
+"""The column that says which events may not have happened, where there are such."""
+
 _HEADER_FIELD, _COMPRESSION_FIELD = 2, 3
 """Which field of Arrow's message holds its header, and which of that says how it is compressed."""
 
@@ -31,6 +33,8 @@ def events_bytes(events: Events) -> memoryview:
     """Events as an Arrow stream."""
     columns = {"start": pa.array(events.start), "end": pa.array(events.end)}
     columns |= {f"{_COLUMN}{name}": column for name, column in events.columns.items()}
+    if events.possible is not None:
+        columns[_POSSIBLE] = pa.array(events.possible)
     table = pa.table(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -51,13 +55,17 @@ def read_events_bytes(data: memoryview) -> Events:
         end = start
     elif (start > end).any():
         raise StateError("it holds an event that ends before it starts")
-    columns = {}
+    columns, possible = {}, None
     for name in table.column_names[2:]:
         chunks = table.column(name)
-        columns[name.removeprefix(_COLUMN)] = (
-            chunks.chunk(0) if chunks.num_chunks == 1 else pa.concat_arrays(_pieces(chunks))
-        )
-    return Events(start, end, columns)
+        whole = chunks.chunk(0) if chunks.num_chunks == 1 else pa.concat_arrays(_pieces(chunks))
+        if name == _POSSIBLE:
+            if whole.null_count or whole.type != pa.bool_():
+                raise StateError("it does not say whether events have happened")
+            possible = whole.to_numpy(zero_copy_only=False)
+        else:
+            columns[name.removeprefix(_COLUMN)] = whole
+    return Events(start, end, columns, possible)
 
 
 def _batches(data: memoryview) -> tuple[list[Any], Any]:
@@ -92,12 +100,12 @@ def _messages(reader: Any) -> Iterator[Any]:
 
 def _check_schema(schema: Any) -> None:
     names = schema.names
-    attributes = names[2:]
+    attributes = [name for name in names[2:] if name != _POSSIBLE]
     fit = names[:2] == ["start", "end"] and all(name.startswith(_COLUMN) for name in attributes)
     if not fit or len(set(names)) != len(names):
         raise StateError(f"it holds a table with the columns {names}")
     for field in schema:
-        if not (_is_known(field.type) or field.type == COLUMN):
+        if not _is_known(field.type):
             raise StateError(f"it holds a column of type {field.type}")
 
 

@@ -7,24 +7,24 @@ columns, of which types, and times that can be times.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from thence.engine.arrays.rows import LINEAGE
-from thence.engine.output.lineage import COLUMN
-from thence.engine.state.state import NEVER, PARTS, State
+from thence.engine.state.saved_derivations import check_archive, check_derivations, check_references
+from thence.engine.state.state import PARTS, State
+from thence.engine.window.coverage import EVER
 from thence.model.errors import StateError
 from thence.model.time import EARLIEST, LATEST
+from thence.plan.horizons import CLOCK, NEVER
 
 if TYPE_CHECKING:
     from thence.logic.conjunct import Retention
     from thence.model.events import Events
     from thence.model.schema import EventSchema
-    from thence.plan.tree import Part
+    from thence.plan.tree import Part, Rulebook
 
 FARTHEST = 2**60
 """Microseconds from 1970 beyond which nothing that a rule derives can lie."""
@@ -39,6 +39,8 @@ class Shape:
     """Events that no rule derives."""
     inputs: frozenset[str]
     """Events that come from outside the part; of these only what is read is kept."""
+    origins: frozenset[str]
+    """The inputs of the program, by whose horizons the part goes."""
     reads: Mapping[str, frozenset[str]]
     """The columns of each event that some rule reads."""
     kept: frozenset[str]
@@ -48,6 +50,8 @@ class Shape:
     instants: frozenset[str]
     """Events that are instants, or else the state would have no bound."""
     lineage: bool
+    rulebook: Rulebook
+    """The rules that derivations may be by."""
 
 
 def shape_of(
@@ -61,25 +65,50 @@ def shape_of(
         {name: schema for name, schema in part.schemas.items() if not schema.table},
         part.base,
         frozenset(part.inputs),
+        part.origins,
         part.columns,
         frozenset(retention),
         frozenset(part.consuming),
         frozenset(instants),
         lineage,
+        part.rulebook,
     )
 
 
-def check_state(state: State, shape: Shape) -> None:
-    """Refuse state that a step over the part could not have left behind."""
-    for what, time in (("horizon", state.horizon), ("latest time", state.latest)):
+def check_state(state: State, shape: Shape, runs: bool = True) -> None:
+    """Refuse state that a step over the part could not have left behind. Without ``runs``, those
+    are for whoever reads them: :func:`check_table`."""
+    known = {*shape.origins, CLOCK}
+    for name in {*state.horizons, *state.gaps} - known:
+        raise StateError(f"it says up to when '{name}' has been seen, which is no input")
+    times = [("horizon", time) for time in state.horizons.values()]
+    for what, time in (*times, ("latest time", state.latest)):
         if time != NEVER and not -FARTHEST <= time <= FARTHEST:
             raise StateError(f"its {what} is {time}")
+    for first, last in (gap for gaps in state.gaps.values() for gap in gaps):
+        if not -EVER <= first <= last <= EVER:
+            raise StateError(f"it has not seen what ended from {first} to {last}")
+    if not shape.lineage and (state.derivations or state.archive):
+        raise StateError("there are derivations where none were kept")
     for part in PARTS:
-        for name, events in getattr(state, part).items():
-            try:
-                _check_table(part, name, events, shape)
-            except StateError as problem:
-                raise StateError(f"{problem}, among the {part} of '{name}'") from None
+        for name, held in getattr(state, part).items():
+            for events in (held.recent, *(run.events for run in held.runs if runs)):
+                check_table(part, name, events, shape)
+    if runs and shape.lineage:
+        check_references(state, shape.base, shape.rulebook)
+
+
+def check_table(part: str, name: str, events: Events, shape: Shape) -> None:
+    """Refuse rows that the relation ``name`` of a part of the state cannot hold."""
+    try:
+        if part == "derivations":
+            check_derivations(name, events, shape.rulebook)
+        elif part == "archive":
+            check_archive(name, events, shape.rulebook)
+        else:
+            _check_table(part, name, events, shape)
+    except StateError as problem:
+        raise StateError(f"{problem}, among the {part} of '{name}'") from None
 
 
 def _check_table(part: str, name: str, events: Events, shape: Shape) -> None:
@@ -96,33 +125,26 @@ def _check_table(part: str, name: str, events: Events, shape: Shape) -> None:
     whole = part != "events" or shape.lineage or event not in shape.inputs
     required = set(schema.names) if whole else shape.reads.get(event, frozenset())
     derived = event not in shape.base
-    _check_columns(events, schema, required, shape.lineage and derived and part != "used")
-    _check_times(events, schema, derived, event in shape.instants)
-    if LINEAGE in events.columns:
-        _check_lineage(events.columns[LINEAGE])
+    _check_columns(events, schema, required)
+    _check_times(events, schema, derived and part != "waiting", event in shape.instants)
 
 
-def _check_columns(
-    events: Events, schema: EventSchema, required: Collection[str], lineage: bool
-) -> None:
+def _check_columns(events: Events, schema: EventSchema, required: Collection[str]) -> None:
     for name in required:
         if name not in events.columns:
             raise StateError(f"the column '{name}' is missing")
-    if lineage != (LINEAGE in events.columns):
-        raise StateError("there is lineage where none was kept, or none where it was")
     for name, column in events.columns.items():
-        if name == LINEAGE:
-            expected = COLUMN
-        else:
-            declared = schema.type_of(name)
-            if declared is None:
-                raise StateError(f"there is a column '{name}'")
-            expected = declared.arrow
-        if column.type != expected:
-            raise StateError(f"the column '{name}' is {column.type}, not {expected}")
+        declared = schema.type_of(name)
+        if declared is None:
+            was = "; it may be lineage as an earlier version wrote it" if name == "#lineage" else ""
+            raise StateError(f"there is a column '{name}'{was}")
+        if column.type != declared.arrow:
+            raise StateError(f"the column '{name}' is {column.type}, not {declared.arrow}")
 
 
 def _check_times(events: Events, schema: EventSchema, derived: bool, instants: bool) -> None:
+    """Refuse times that cannot be: those of events that come from outside or go there as they are
+    are times of the years 1 to 9999."""
     if not len(events):
         return
     first, last = (-FARTHEST, FARTHEST) if derived else (EARLIEST, LATEST)
@@ -139,22 +161,3 @@ def _check_times(events: Events, schema: EventSchema, derived: bool, instants: b
             span = pc.min_max(events.columns[attribute.name].view("int64")).as_py()
             if span["min"] is not None and not (EARLIEST <= span["min"] <= span["max"] <= LATEST):
                 raise StateError(f"'{attribute.name}' lies outside all time")
-
-
-def _check_lineage(column: Any) -> None:
-    """Every entry names an event as lineage does: its type, start, end and attributes in JSON."""
-    entries = column.flatten()
-    parts = [entries.field("label"), entries.field("base")]
-    if column.null_count or entries.null_count or any(part.null_count for part in parts):
-        raise StateError("its lineage has gaps")
-    for text in pc.unique(parts[1]).to_pylist():
-        try:
-            event, start, end, attributes = json.loads(text)
-            json.dumps([event, attributes], ensure_ascii=False).encode()
-        except (ValueError, TypeError, RecursionError):
-            raise StateError("its lineage is not lineage") from None
-        times = all(t is None or (type(t) is int and abs(t) <= FARTHEST) for t in (start, end))
-        if not (isinstance(event, str) and isinstance(attributes, dict) and times):
-            raise StateError("its lineage is not lineage")
-        if (start is None) != (end is None):
-            raise StateError("its lineage is not lineage")

@@ -16,6 +16,8 @@ import pyarrow as pa
 from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import concat, distinct, is_points, row_ids, take
 from thence.engine.join.chains import spread
+from thence.engine.state.known import Known
+from thence.engine.state.relation import Relation
 from thence.model.events import Events
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -34,14 +36,14 @@ class _Run:
 
 
 class Seen:
-    """Events of one type, each once."""
+    """Events of one type, each once: those that a relation holds, and those that are added."""
 
-    __slots__ = ("_hashed", "_runs")
+    __slots__ = ("_before", "_hashed", "_runs")
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, before: Relation) -> None:
+        self._before = Known(before) if before else None
         self._runs: list[_Run] = []
         self._hashed: tuple[Events | None, Any] = (None, None)
-        self.add(events)
 
     def add(self, events: Events) -> None:
         """Take events that are not there yet."""
@@ -63,7 +65,10 @@ class Seen:
 
     def fresh(self, events: Events, once: bool) -> Events:
         """Those of some events that are not there, each once; ``once`` says that they are."""
-        events = events if once else distinct(events)
+        if self._before is not None:
+            events = self._before.fresh(events, once)
+        elif not once:
+            events = distinct(events)
         if not len(events):
             return events
         whole = row_hashes(events)

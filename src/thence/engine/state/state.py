@@ -10,30 +10,30 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from thence.engine.arrays.rows import LINEAGE
-from thence.engine.output.lineage import COLUMN
+from thence.engine.arrays.rows import empty
 from thence.engine.state.arrow_bytes import events_bytes, read_events_bytes
+from thence.engine.state.derivation_store import Store
+from thence.engine.state.relation import Relation, relation
+from thence.engine.window.coverage import Gap
 from thence.model.errors import StateError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
+from thence.plan.horizons import NEVER
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"THENCE-STATE\n"
-PARTS = ("events", "emitted", "waiting", "used")
+PARTS = ("events", "emitted", "waiting", "used", "derivations", "archive")
 """The tables of state, as its fields are called."""
 
 Bytes = bytes | memoryview
-
-NEVER = -(2**62)
-"""A horizon before all time: nothing has been seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,30 @@ class State:
     ``events`` are events that later ones may join; ``emitted`` are results that could still be
     derived in another way and must not be reported again; ``waiting`` are results whose lineage
     may still grow. ``used`` are events that the policy of a rule has used up, by rule and type.
+    ``horizons`` are those of the inputs, and of the furthest of them (``plan/horizons.py``);
+    ``gaps`` the times of which it is not known what ended then, by input.
+    ``derivations`` say what derived events were made of, and ``archive`` are the base events that
+    they name; ``swept`` is how many rows of these two were left when they were last looked through.
     """
 
-    horizon: int = NEVER
+    horizons: Mapping[str, int] = field(default_factory=dict)
     latest: int = NEVER
-    events: Mapping[str, Events] = field(default_factory=dict)
-    emitted: Mapping[str, Events] = field(default_factory=dict)
-    waiting: Mapping[str, Events] = field(default_factory=dict)
-    used: Mapping[str, Events] = field(default_factory=dict)
+    events: Mapping[str, Relation] = field(default_factory=dict)
+    emitted: Mapping[str, Relation] = field(default_factory=dict)
+    waiting: Mapping[str, Relation] = field(default_factory=dict)
+    used: Mapping[str, Relation] = field(default_factory=dict)
+    gaps: Mapping[str, Sequence[Gap]] = field(default_factory=dict)
+    derivations: Mapping[str, Relation] = field(default_factory=dict)
+    archive: Mapping[str, Relation] = field(default_factory=dict)
+    swept: int = 0
 
     @property
-    def tables(self) -> Iterator[Events]:
+    def store(self) -> Store:
+        """What is known of how events were derived."""
+        return Store(self.derivations, self.archive)
+
+    @property
+    def tables(self) -> Iterator[Relation]:
         """Everything that the state holds."""
         return (table for part in PARTS for table in getattr(self, part).values())
 
@@ -65,10 +78,7 @@ class State:
     @property
     def nbytes(self) -> int:
         """About how much memory the state takes."""
-        return sum(
-            t.start.nbytes + t.end.nbytes + sum(c.nbytes for c in t.columns.values())
-            for t in self.tables
-        )
+        return sum(table.nbytes for table in self.tables)
 
 
 def fingerprint(text: str) -> str:
@@ -100,7 +110,7 @@ def restore(data: bytes, program: str) -> tuple[State, dict[str, Any]]:
     if header.get("version") != VERSION:
         raise StateError(
             f"the saved state has format version {header.get('version')}; this version of Thence "
-            f"reads version {VERSION}"
+            f"reads version {VERSION}: go on with the version that wrote it, or begin a new session"
         )
     if header.get("program") != program:
         raise StateError(
@@ -118,16 +128,30 @@ def damaged(why: object) -> StateError:
     return StateError(f"the saved state is damaged: {why}")
 
 
-def encode(state: State, header: Mapping[str, Any]) -> bytes:
-    """State as bytes behind a header: JSON with what the caller puts into it."""
+def _everything(held: Relation) -> tuple[Events, Mapping[str, Any]]:
+    return held.whole(), {}
+
+
+def encode(
+    state: State,
+    header: Mapping[str, Any],
+    content: Callable[[Relation], tuple[Events, Mapping[str, Any]]] = _everything,
+) -> bytes:
+    """State as bytes behind a header: JSON with what the caller puts into it. ``content`` gives
+    the rows to be written of each relation, and what the header is to say of it besides."""
     tables = []
     payloads = []
     for part in PARTS:
-        for name, events in getattr(state, part).items():
-            data = events_bytes(events)
-            tables.append({"part": part, "event": name, "bytes": len(data)})
+        for name, held in getattr(state, part).items():
+            rows, more = content(held)
+            data = events_bytes(rows)
+            tables.append({"part": part, "event": name, "bytes": len(data), **more})
             payloads.append(data)
-    times = {"horizon": state.horizon, "latest": state.latest}
+    times = {"horizons": dict(state.horizons), "latest": state.latest}
+    if state.gaps:
+        times["gaps"] = {name: list(map(list, gaps)) for name, gaps in state.gaps.items()}
+    if state.swept:
+        times["swept"] = state.swept
     text = json.dumps({**header, **times, "tables": tables}).encode()
     return b"".join([struct.pack(">I", len(text)), text, *payloads])
 
@@ -146,36 +170,71 @@ def read_header(body: Bytes) -> dict[str, Any]:
     return header
 
 
-def decode(body: Bytes, header: Mapping[str, Any] | None = None) -> State:
+Restored = Callable[[Mapping[str, Any], Events], Relation]
+"""How a relation is made of what the header says of it and of its rows."""
+
+
+def _of_rows(_: Mapping[str, Any], events: Events) -> Relation:
+    return relation(events)
+
+
+def decode(
+    body: Bytes, header: Mapping[str, Any] | None = None, restored: Restored = _of_rows
+) -> State:
     """Encoded state, without a copy of its tables; a StateError where it is none."""
+    with reading():
+        return _decoded(body, read_header(body) if header is None else header, restored)
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Turn whatever is wrong with bytes that are read into a StateError that says so."""
     try:
-        return _decoded(body, read_header(body) if header is None else header)
+        yield
     except (StateError, pa.ArrowException, OSError, ValueError, struct.error) as problem:
         if isinstance(problem, StateError) and str(problem).startswith("the saved state"):
             raise
         raise damaged(problem) from None
 
 
-def _decoded(body: Bytes, header: Mapping[str, Any]) -> State:
+def _decoded(body: Bytes, header: Mapping[str, Any], restored: Restored) -> State:
     whole = memoryview(body)
     (length,) = struct.unpack(">I", whole[:4])
-    parts: dict[str, dict[str, Events]] = {part: {} for part in PARTS}
+    parts: dict[str, dict[str, Relation]] = {part: {} for part in PARTS}
     offset = 4 + length
-    tables = header.get("tables")
-    for table in tables if isinstance(tables, list) else [None]:
+    said = header.get("tables")
+    tables: list[Any] = said if isinstance(said, list) else [None]
+    for table in tables:
         part, event, size = _described(table)
         if event in parts[part]:
             raise StateError(f"it holds '{event}' twice")
         if size > len(whole) - offset:
             raise StateError("it is shorter than its tables")
-        parts[part][event] = read_events_bytes(whole[offset : offset + size])
+        parts[part][event] = restored(table, read_events_bytes(whole[offset : offset + size]))
         offset += size
     if offset != len(whole):
         raise StateError("it is longer than its tables")
-    horizon, latest = header.get("horizon"), header.get("latest")
-    if type(horizon) is not int or type(latest) is not int:
+    horizons, latest, swept = header.get("horizons"), header.get("latest"), header.get("swept", 0)
+    if type(latest) is not int or not isinstance(horizons, dict):
         raise StateError("it does not say up to which time it goes")
-    return State(horizon, latest, **parts)
+    if any(type(horizon) is not int for horizon in horizons.values()):
+        raise StateError("it does not say up to which time it goes")
+    if type(swept) is not int or swept < 0:
+        raise StateError("it does not say how many derivations were needed")
+    return State(horizons, latest, **parts, gaps=_gaps_in(header), swept=swept)
+
+
+def _gaps_in(header: Mapping[str, Any]) -> dict[str, list[Gap]]:
+    """The gaps that a header tells of."""
+    told = header.get("gaps", {})
+    found: dict[str, list[Gap]] = {}
+    for name, gaps in told.items() if isinstance(told, dict) else [("", None)]:
+        found[name] = []
+        for pair in gaps if isinstance(gaps, list) else [None]:
+            if not isinstance(pair, list) or [type(time) for time in pair] != [int, int]:
+                raise StateError("it does not say what has not been seen")
+            found[name].append((pair[0], pair[1]))
+    return found
 
 
 def _described(table: Any) -> tuple[str, str, int]:
@@ -188,10 +247,6 @@ def _described(table: Any) -> tuple[str, str, int]:
 
 
 @lru_cache(maxsize=1 << 12)
-def empty_events(schema: EventSchema, lineage: bool) -> Events:
-    """No events of a type, with a lineage column where one is kept."""
-    none = np.empty(0, dtype=np.int64)
-    columns: dict[str, Any] = {a.name: pa.nulls(0, a.type.arrow) for a in schema.attributes}
-    if lineage:
-        columns[LINEAGE] = pa.nulls(0, COLUMN)
-    return Events(none, none, columns)
+def empty_relation(schema: EventSchema) -> Relation:
+    """Nothing remembered of a type."""
+    return Relation(empty(schema))

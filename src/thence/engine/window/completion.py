@@ -1,4 +1,4 @@
-"""Gates: the times that the horizon must have passed before a match counts."""
+"""Completion times: those that the horizon must have passed before a match counts."""
 
 from __future__ import annotations
 

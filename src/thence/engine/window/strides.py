@@ -13,7 +13,7 @@ import numpy as np
 from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.arrays.ranges import TimeIndex, expand
-from thence.engine.arrays.rows import LINEAGE, concat, take
+from thence.engine.arrays.rows import concat, take
 from thence.engine.join.match import Match
 from thence.engine.join.search import holds
 from thence.engine.limits.growth import RECURSIVE, Growth, expect
@@ -25,12 +25,14 @@ from thence.model.time import format_duration
 _NEVER = 2**62
 
 
-def strides(match: Match, now: int, known: Events) -> Events:
+def strides(match: Match, now: int, known: Events, whole: bool) -> tuple[Events, Events]:
     """The events that follow from those of a match up to the horizon, in one stride or several.
 
     From an event that is there already, what follows is found by itself, or has been: so nobody
     need stride beyond the next event of its kind that is a whole number of strides away. ``known``
-    are the events of the kind from which all has been found.
+    are the events of the kind from which all has been found. With ``whole``, that next event is
+    among what is given, since it follows from the one before it too. Also given is from which event
+    each follows in one stride.
     """
     prepared = match.prepared
     by = prepared.stride
@@ -42,22 +44,28 @@ def strides(match: Match, now: int, known: Events) -> Events:
     for window in prepared.conjunct.windows:
         last = np.minimum(last, _reach(match, window, begin))
     count = np.maximum((last - begin) // by, 0)
-    if match.length and LINEAGE not in rel.columns:
-        count = np.minimum(count, _to_next(match, concat([known, take(rel, rows)]), by))
+    if match.length:
+        free = _to_next(match, concat([known, take(rel, rows)]), by)
+        count = np.minimum(count, free + whole)
     expect(count.sum(), RECURSIVE, lambda: _striding(by))
     owners = np.repeat(np.arange(match.length), count)
     steps = np.arange(1, len(owners) + 1) - (np.cumsum(count) - count)[owners]
     times = begin[owners] + steps * by
     chosen = take(rel, rows[owners])
-    begins = times if prepared.conjunct.start == prepared.conjunct.end else chosen.start
-    return Events(begins, times, chosen.columns)
+    if prepared.conjunct.head.start == prepared.conjunct.head.end:
+        before = np.where(steps == 1, chosen.start, times - by)
+        found = Events(times, times, chosen.columns)
+    else:
+        before = chosen.start
+        found = Events(chosen.start, times, chosen.columns)
+    return found, Events(before, times - by, chosen.columns)
 
 
 def _to_next(match: Match, events: Events, by: int) -> Index:
     """For each event of a match, how many strides it may take before it meets one of its kind:
     one of those known, which ``events`` begins with, or one of the match, which it ends with."""
     conjunct = match.prepared.conjunct
-    alike = [events.end % by, *([] if conjunct.start == conjunct.end else [events.start])]
+    alike = [events.end % by, *([] if conjunct.head.start == conjunct.head.end else [events.start])]
     codes, _ = combine([*map(identity_codes, alike), *map(identity_codes, events.columns.values())])
     order = np.lexsort((events.end, codes))
     ends = events.end[order]

@@ -14,15 +14,16 @@ import numpy as np
 
 from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.codes import combine, join_codes, own_codes
-from thence.engine.arrays.rows import is_points
+from thence.engine.arrays.rows import is_points, take
 from thence.engine.join.lookup import having
 from thence.engine.join.match import Match
 from thence.engine.join.search import Candidates, Key, holds, search, unsettled
-from thence.engine.limits.growth import Growth, expect, named
+from thence.engine.limits.growth import Growth, expect, listed
 from thence.engine.values.evaluate import evaluate
 from thence.logic.bounds import Constraint
 from thence.logic.conjunct import EPOCH, Column, WindowUse
 from thence.logic.expr import Call, Expr
+from thence.model.events import Events
 from thence.plan.prepared import TICK, Prepared
 
 
@@ -34,8 +35,9 @@ def is_asked(window: WindowUse) -> bool:
 
 def satisfied(match: Match, window: WindowUse) -> Mask:
     """Which rows of a match have in their window what :func:`is_asked`."""
-    free = lacking(match, window)
-    return free if window.mode == "absent" else ~free
+    if window.mode == "absent":
+        return certainly_lacking(match, window)
+    return ~lacking(match, window)
 
 
 def lacking(match: Match, window: WindowUse) -> Mask:
@@ -49,6 +51,39 @@ def lacking(match: Match, window: WindowUse) -> Mask:
     if len(probing.rels[window.atom]) and probing.length:
         free[rows] = ~having_any(probing, WindowSearch(probing, window))
     return free
+
+
+def certainly_lacking(match: Match, window: WindowUse) -> Mask:
+    """Which rows of a match have nothing in their window that is certain to have happened."""
+    possible = match.rels[window.atom].possible
+    if possible is None:
+        return lacking(match, window)
+    return lacking(_looking_at(match, window, np.flatnonzero(~possible)), window)
+
+
+def blockers(match: Match, window: WindowUse) -> tuple[Match, Index, Index]:
+    """What may or may not have happened in the window of each row of a match: pairs of a row, and a
+    row of the windowed relation of the match that is given with them."""
+    possible = match.rels[window.atom].possible
+    none = np.empty(0, dtype=np.int64)
+    if possible is None or not possible.any() or not match.length:
+        return match, none, none
+    probing = _looking_at(match, window, np.flatnonzero(possible))
+    asked = holds(probing, (), _of_match(probing, window))
+    rows = np.arange(probing.length) if asked is None else np.flatnonzero(asked)
+    found, members = WindowSearch(probing.take(rows), window).all()
+    return probing, rows[found], members
+
+
+def _looking_at(match: Match, window: WindowUse, rows: Index) -> Match:
+    """The match with only some rows of the windowed relation."""
+    return _with(match, window, take(match.rels[window.atom], rows))
+
+
+def _with(match: Match, window: WindowUse, rows: Events) -> Match:
+    """The match with another windowed relation."""
+    rels = [rows if atom == window.atom else rel for atom, rel in enumerate(match.rels)]
+    return Match(match.prepared, rels, match.length, {}, match, np.arange(match.length))
 
 
 def having_any(match: Match, search_: WindowSearch) -> Mask:
@@ -69,8 +104,7 @@ def _probing(match: Match, window: WindowUse) -> Match:
         return match
     for name, expr in window.links:
         rows = having(rows, name, evaluate(expr, match.leaf, match.length))
-    rels = [rows if atom == window.atom else rel for atom, rel in enumerate(match.rels)]
-    return Match(match.prepared, rels, match.length, {}, match, np.arange(match.length))
+    return _with(match, window, rows)
 
 
 def lies_inside(match: Match, window: WindowUse, rows: Index) -> Mask:
@@ -151,10 +185,8 @@ class WindowSearch:
         return np.concatenate([none, *rows]), np.concatenate([none, *members])
 
     def _growth(self) -> Growth:
-        what = named(self.match.prepared, [self.window.atom])
-        return Growth(
-            f"listing each {what} in a window", "make the window shorter, or its key finer"
-        )
+        what = listed(self.match.prepared, [self.window.atom], "listing")
+        return Growth(f"{what} in its window", "make the window shorter, or its key finer")
 
     def found(self) -> Iterator[tuple[Index, Index]]:
         """Chunks of (row of the match, row of the windowed relation) for what lies inside."""

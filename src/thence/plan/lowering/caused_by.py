@@ -1,7 +1,7 @@
 """``caused_by(x, y)``: whether ``y`` is among the events that ``x`` was made of, at any depth.
 
 What ``x`` can be made of is written in the rules that derive it. So for each pair of types that a
-program asks about there is a auxiliary event, at the interval of the effect, whose attributes are
+program asks about there is an auxiliary event, at the interval of the effect, whose attributes are
 those of the effect, those of a cause, and its times. Its rules are the effect's own: once for each
 event in them that is such a cause itself, and once for each that was made of one in turn. The
 condition then is a join with that event; negated, its absence.

@@ -78,7 +78,7 @@ def _with_rule(
     for group in groups:
         kept = frozenset(
             name
-            for name, term in zip(conjunct.columns, conjunct.terms, strict=True)
+            for name, term in zip(conjunct.head.columns, conjunct.head.terms, strict=True)
             if term in group
         )
         before = solution.passed.get(conjunct.event, kept)

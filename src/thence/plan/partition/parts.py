@@ -6,11 +6,12 @@ starts a new one. Parts form a chain: a part reads input events and what earlier
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from thence.logic.conjunct import AtomUse, Conjunct
+from thence.plan.make import needed_stages
 from thence.plan.partition.keys import NO_RULES, Columns, Key, Solution, chosen, extended
 from thence.plan.partition.slices import Reach, reaches
 from thence.plan.retention import derived_lengths
@@ -55,9 +56,44 @@ def cut(plan: Plan, lengths: Mapping[str, int], slices: bool) -> tuple[Piece, ..
         pieces.append(_piece(part, draft, emit, all_lengths, slices))
     repeats = tuple(event for piece in pieces for event in piece.repeats)
     if repeats:
-        schemas = {event: plan.schemas[event] for event in repeats}
-        pieces.append(Piece(Part((), schemas, repeats, frozenset(), repeats), "whole row"))
+        pieces.append(Piece(_distinct(plan, repeats), "whole row"))
     return tuple(pieces)
+
+
+def pieces_serving(
+    plan: Plan, pieces: Sequence[Piece], outputs: Collection[str]
+) -> tuple[Piece, ...]:
+    """The pieces of a plan as they are, less what none of some of its outputs rests on. Each is
+    spread as before and keeps its place; one in which nothing is left does so too, unless it is at
+    the end."""
+    needed, found = set(outputs), []
+    for piece in reversed(pieces):
+        given = tuple(event for event in piece.part.outputs if event in needed)
+        if piece.how == "whole row":
+            found.append(replace(piece, part=_distinct(plan, given)))
+            continue
+        stages = needed_stages(replace(plan, stages=piece.part.stages), needed)
+        part = plan.part(stages, given)
+        repeats = frozenset(event for event in piece.repeats if event in outputs)
+        found.append(replace(piece, part=part, repeats=repeats))
+        needed |= {use.event for stage in stages for use in _uses(stage)}
+    while found and not found[0].part.outputs:
+        del found[0]
+    return tuple(reversed(found))
+
+
+def _distinct(plan: Plan, repeats: tuple[str, ...]) -> Part:
+    """A part without rules, for events of which each is to come once."""
+    schemas = {event: plan.schemas[event] for event in repeats}
+    return Part(
+        (),
+        schemas,
+        repeats,
+        frozenset(),
+        repeats,
+        horizons=plan.horizons,
+        rulebook=plan.rulebook,
+    )
 
 
 @dataclass(slots=True)

@@ -103,7 +103,7 @@ def _of_atoms(conjunct: Conjunct, lengths: Mapping[str, int]) -> list[Reach]:
     found = []
     for atom, use in enumerate(conjunct.atoms):
         bounds = windows.get(atom, match)
-        found.append(Reach(-bounds[use.end, conjunct.end], bounds[conjunct.end, use.end]))
+        found.append(Reach(-bounds[use.end, conjunct.head.end], bounds[conjunct.head.end, use.end]))
     return found
 
 

@@ -60,12 +60,12 @@ def _is_selection(plan: Plan, rule: Prepared) -> bool:
         return False
     use = conjunct.atoms[0]
     schema = plan.schemas[use.event]
-    return (rule.base(conjunct.start), rule.base(conjunct.end)) == (
+    return (rule.base(conjunct.head.start), rule.base(conjunct.head.end)) == (
         (use.start, 0),
         (use.end, 0),
     ) and all(
         isinstance(term, Column) and kind in (None, schema.type_of(term.name))
-        for term, kind in zip(conjunct.terms, conjunct.types, strict=True)
+        for term, kind in zip(conjunct.head.terms, conjunct.head.types, strict=True)
     )
 
 
@@ -114,4 +114,4 @@ def _selecting(
 
 
 def _names(conjunct: Conjunct) -> tuple[str, ...]:
-    return tuple(term.name for term in conjunct.terms if isinstance(term, Column))
+    return tuple(term.name for term in conjunct.head.terms if isinstance(term, Column))

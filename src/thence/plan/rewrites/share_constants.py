@@ -97,7 +97,7 @@ def _shape(conjunct: Conjunct, slots: Sequence[_Slot], constants: Sequence[Const
     key["predicates"] = tuple(
         open_.get(place, predicate) for place, predicate in enumerate(conjunct.predicates)
     )
-    return (*key.values(), conjunct.terms, conjunct.types)
+    return (*key.values(), conjunct.head.terms, conjunct.head.types)
 
 
 def _family(kind: Type) -> str:
@@ -173,7 +173,8 @@ def _select(
 ) -> None:
     """Read rules from the one whose limits are the widest."""
     shown, names = _showing(draft, widest.conjunct, [slot.column for slot in slots])
-    event = draft.add(group[0].place, [replace(widest.conjunct, terms=shown.terms)], shown)
+    head = replace(widest.conjunct.head, terms=shown.terms)
+    event = draft.add(group[0].place, [replace(widest.conjunct, head=head)], shown)
     for member in group:
         conditions = tuple(
             Call(slot.function, (Column(0, names[slot.column]), member.constants[place]))
@@ -195,7 +196,8 @@ def _look_up(draft: Draft, slots: Sequence[_Slot], place: int, group: Sequence[_
     kept = tuple(p for n, p in enumerate(conjunct.predicates) if n not in places)
     among: tuple[Expr, ...] = tuple(Call("in", (column, *constants)) for column in columns)
     links, equal = _linked(conjunct.links, columns)
-    wide = replace(conjunct, predicates=(*kept, *among, *equal), links=links, terms=shown.terms)
+    head = replace(conjunct.head, terms=shown.terms)
+    wide = replace(conjunct, head=head, predicates=(*kept, *among, *equal), links=links)
     event = draft.add(group[0].place, [wide], shown)
     for member in group:
         condition = Call("=", (Column(0, names[columns[0]]), member.constants[place]))
@@ -205,7 +207,7 @@ def _look_up(draft: Draft, slots: Sequence[_Slot], place: int, group: Sequence[_
 def _read(
     draft: Draft, member: _Member, event: str, shown: Shown, conditions: tuple[Expr, ...]
 ) -> None:
-    own = shown.columns[: len(member.conjunct.columns)]
+    own = shown.columns[: len(member.conjunct.head.columns)]
     draft.put(member.place, (draft.reading(member.conjunct, event, own, conditions),))
 
 

@@ -70,14 +70,14 @@ def share_equal_rules(plan: Plan) -> Plan:
         found = next((one for one in others if one.names(head) is not None), None)
         if found is None:
             event = conjunct.event if alone else None
-            others.append(_First(place, read, head, event, conjunct.columns))
+            others.append(_First(place, read, head, event, conjunct.head.columns))
             continue
         names = found.names(head)
         assert names is not None
         event = found.event or _promoted(draft, found)
         draft.put(place, (draft.reading(conjunct, event, names),))
         if alone and names == found.columns:
-            columns = dict(zip(conjunct.columns, names, strict=True))
+            columns = dict(zip(conjunct.head.columns, names, strict=True))
             same[conjunct.event] = _Same(event, draft.is_hidden(event), columns)
     return draft.plan()
 
@@ -89,8 +89,8 @@ def _body(rule: Rule) -> Hashable:
 def _head(rule: Rule) -> _Head:
     conjuncts = [alternative.conjunct for alternative in rule]
     return tuple(
-        tuple((c.terms[place], c.types[place]) for c in conjuncts)
-        for place in range(len(conjuncts[0].columns))
+        tuple((c.head.terms[place], c.head.types[place]) for c in conjuncts)
+        for place in range(len(conjuncts[0].head.columns))
     )
 
 
@@ -138,13 +138,13 @@ def _reads_others(conjunct: Conjunct, same: Mapping[str, _Same]) -> Conjunct:
     )
     return replace(
         conjunct,
+        head=replace(conjunct.head, terms=changed(conjunct.head.terms, column)),
         atoms=tuple(
             replace(use, event=same[use.event].event, hidden=same[use.event].hidden)
             if use.event in same
             else use
             for use in conjunct.atoms
         ),
-        terms=changed(conjunct.terms, column),
         links=changed(conjunct.links, column),
         predicates=changed(conjunct.predicates, column),
         windows=windows,

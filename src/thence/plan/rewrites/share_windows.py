@@ -25,7 +25,9 @@ def share_windows(plan: Plan) -> Plan:
             event = draft.add(group[0][0], [widest], draft.shown_by(widest))
             for place, conjunct in group:
                 longest = None if conjunct is widest else _longest(conjunct)
-                draft.put(place, (draft.reading(conjunct, event, widest.columns, longest=longest),))
+                draft.put(
+                    place, (draft.reading(conjunct, event, widest.head.columns, longest=longest),)
+                )
     return draft.plan()
 
 
@@ -33,11 +35,11 @@ def _shape(conjunct: Conjunct) -> Hashable:
     """All that a rule says but for the limits between times."""
     key = body_key(conjunct)
     key["constraints"] = tuple((c.later, c.earlier) for c in conjunct.constraints)
-    return (*key.values(), conjunct.terms, conjunct.types)
+    return (*key.values(), conjunct.head.terms, conjunct.head.types)
 
 
 def _longest(conjunct: Conjunct) -> int:
-    return conjunct.bounds[conjunct.end, conjunct.start]
+    return conjunct.bounds[conjunct.head.end, conjunct.head.start]
 
 
 def _groups(members: list[_Member]) -> Iterator[tuple[Conjunct, list[_Member]]]:
@@ -60,7 +62,9 @@ def _is_part(conjunct: Conjunct, widest: Conjunct) -> bool:
         own.limit == other.limit
         or (
             own.limit < other.limit
-            and _sum(longest, wide[own.later, widest.end], wide[widest.start, own.earlier])
+            and _sum(
+                longest, wide[own.later, widest.head.end], wide[widest.head.start, own.earlier]
+            )
             <= own.limit
         )
         for own, other in zip(conjunct.constraints, widest.constraints, strict=True)

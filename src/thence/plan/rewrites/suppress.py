@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from thence.logic.conjunct import Conjunct, known_bounds, retentions
 from thence.plan.demand import Demand, asked_for
+from thence.plan.horizons import most
 from thence.plan.prepared import Prepared
 from thence.plan.tree import Plan, Stage
 
@@ -107,7 +108,15 @@ class _Search:
 
     def demand(self, way: Conjunct, eager: Prepared, reader: int) -> Demand:
         certain = _comes_before(way, self.plan.certain_needs.lengths)
-        return Demand(len(way.atoms) - 1, eager, reader, late=not certain)
+        behind = way.waits and not self.in_time(way)
+        return Demand(len(way.atoms) - 1, eager, reader, late=not certain, behind=behind)
+
+    def in_time(self, way: Conjunct) -> bool:
+        """Whether the horizon of the asker is never behind that of what it asks for."""
+        comes = self.plan.horizons.comes
+        results = most(comes[use.event] for use in way.atoms[:-1] if not use.fact)
+        asker = comes[way.atoms[-1].event]
+        return all(lag <= results.get(name, -1) for name, lag in asker.items())
 
     def ways(self, results: Conjunct, read: _Read) -> Iterator[Conjunct]:
         """The joins with each asker that meets the requirement."""

@@ -1,4 +1,5 @@
-"""Hashes of columns: where an event goes. The same value gets the same hash on every machine.
+"""Hashes of columns: to which shard an event goes, and where it stands in an index. The same value
+gets the same hash on every machine.
 
 Null joins nothing and goes anywhere, but what is identical goes to one place: all nulls have one
 hash, and so have all NaNs.
@@ -7,6 +8,7 @@ hash, and so have all NaNs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _PRIME = np.uint64(0x00000100000001B3)
+_NULL = np.uint64(0xD6E8FEB86659FD93)
 
 
 def hash_columns(columns: Sequence[Any], kinds: Sequence[str], length: int) -> Hashes:
@@ -29,10 +32,29 @@ def hash_columns(columns: Sequence[Any], kinds: Sequence[str], length: int) -> H
     >>> bool(a == b), bool(a == c)
     (True, False)
     """
-    total = np.zeros(length, np.uint64)
+    total: Hashes | None = None
     for column, kind in zip(columns, kinds, strict=True):
-        total = _mixed(total * _MULTIPLIER + hash_column(column, kind))
-    return total
+        own = hash_column(column, kind)
+        total = _mixed(own if total is None else total * _MULTIPLIER + own)
+    return np.zeros(length, np.uint64) if total is None else total
+
+
+@lru_cache(maxsize=1 << 10)
+def hash_kind(kind: pa.DataType) -> str | None:
+    """How values of an Arrow type are hashed; None where they cannot be.
+
+    >>> hash_kind(pa.timestamp("us", "UTC")), hash_kind(pa.list_(pa.int64()))
+    ('int', None)
+    """
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "string"
+    if pa.types.is_floating(kind):
+        return "float"
+    if pa.types.is_decimal(kind):
+        return "decimal"
+    if pa.types.is_boolean(kind):
+        return "bool"
+    return "int" if pa.types.is_int64(kind) or pa.types.is_temporal(kind) else None
 
 
 def hash_column(column: Any, kind: str) -> Hashes:
@@ -40,6 +62,49 @@ def hash_column(column: Any, kind: str) -> Hashes:
     if kind == "string":
         return _mixed(_text_sums(column))
     return _mixed(_bits(column, kind))
+
+
+def identity_hashes(column: Any) -> Hashes:
+    """One hash per value of any type, by which null is itself alone: values have one hash just when
+    they have one code of :func:`identity_codes`, but for chance.
+
+    >>> zero, null, same = identity_hashes(pa.array([0, None, 0]))
+    >>> bool(zero == same), bool(zero == null)
+    (True, False)
+    >>> one, other, nothing = identity_hashes(pa.array([[1, 2], [2, 1], []]))
+    >>> len({one, other, nothing})
+    3
+    """
+    if pa.types.is_null(column.type):
+        return np.full(len(column), _NULL)
+    if pa.types.is_list(column.type):
+        found = _list_hashes(column)
+    else:
+        kind = hash_kind(column.type)
+        if kind is None:
+            raise AssertionError(f"values of type {column.type} have no hash")
+        found = hash_column(column, kind)
+    if column.null_count:
+        found[~column.is_valid().to_numpy(zero_copy_only=False)] = _NULL
+    return found
+
+
+def combined(hashes: Hashes, more: Hashes) -> Hashes:
+    """One hash for two, in which their order counts."""
+    return _mixed(hashes * _MULTIPLIER + more)
+
+
+def _list_hashes(column: Any) -> Hashes:
+    """Lists by how long they are, and what is where in them."""
+    lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    hashes = identity_hashes(column.flatten())
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    places = np.arange(len(hashes), dtype=np.int64) - np.repeat(starts, lengths)
+    with np.errstate(over="ignore"):
+        terms = _mixed(hashes + places.view(np.uint64) * _MULTIPLIER)
+        sums: Hashes = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
+        return combined(_mixed(lengths.view(np.uint64)), sums[ends] - sums[starts])
 
 
 def _bits(column: Any, kind: str) -> Hashes:
@@ -96,8 +161,11 @@ def _text_sums(column: Any) -> Hashes:
 
 
 def _mixed(values: Hashes) -> Hashes:
-    """Spread every bit over all bits, so that few shards are used evenly."""
-    with np.errstate(over="ignore"):
-        values = (values ^ (values >> np.uint64(30))) * _MIX_1
-        values = (values ^ (values >> np.uint64(27))) * _MIX_2
-        return values ^ (values >> np.uint64(31))
+    """Spread every bit over all bits, so that few shards are used evenly. (Products of arrays wrap
+    around without a word.)"""
+    mixed = values ^ (values >> np.uint64(30))
+    mixed *= _MIX_1
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _MIX_2
+    mixed ^= mixed >> np.uint64(31)
+    return mixed

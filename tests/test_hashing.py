@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from thence.spark.hashing import hash_columns
+from thence.engine.arrays.hashing import hash_columns
 from thence.spark.placing import partition_of, places
 
 

@@ -1,0 +1,1 @@
+"""What it costs to remember much: state of a stream on Spark."""
