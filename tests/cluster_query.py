@@ -1,7 +1,7 @@
 """A driver with a cluster of two executors on this machine, whose Python does not have Thence.
 
-Runs the query of ``recovery_query`` there and cases of every kind, as batches and as streams, and
-writes what came of it into a folder. The environment says what the executors' Python is
+Runs the query of ``recovery_query`` there and a few cases, as batches and as streams, and writes
+what came of it into a folder. The environment says what the executors' Python is
 (``PYSPARK_PYTHON``).
 """
 
@@ -29,8 +29,8 @@ from thence.logic.policy import CONTEXTS
 SECOND = 1_000_000
 UNTIL = 20 * SECOND
 POLICIES = (*CONTEXTS, "first", "last", "exclusive", "greedy", "strict")
-CHOSEN = "THENCE_CLUSTER_CASES"
-"""The variable that names the cases for a driver, which need not choose them once more."""
+FEW = ("repetition", "seq", "tables", "while_collect", "while_not")
+"""The files of cases of which a cluster runs one each: there, each task costs much."""
 
 
 @cache
@@ -40,9 +40,6 @@ def kinds() -> list[Case]:
 
     One horizon must do for all, so that those that are in another time are left out.
     """
-    if CHOSEN in os.environ:
-        names = set(json.loads(os.environ[CHOSEN]))
-        return [case for case in load_cases() if case.name in names and case.plain]
     chosen: list[Case] = []
     known: set[str | frozenset[str]] = set()
     missing = set(loops()) - _used(large())
@@ -58,6 +55,12 @@ def kinds() -> list[Case]:
             known |= about
             missing -= found
     return chosen
+
+
+def few() -> list[Case]:
+    """A case each of some files."""
+    plain = [case for case in load_cases() if case.plain and case.until is None]
+    return [next(case for case in plain if case.name.startswith(f"{file}:")) for file in FEW]
 
 
 def policies(program: str) -> Iterator[frozenset[str]]:
@@ -126,19 +129,17 @@ def looking() -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 def cases_that_differ(spark: Any, folder: Path) -> dict[str, list[str]]:
-    """The cases of which a batch or a stream found something else than the oracle, or than a run in
-    this process where they are too large for it."""
-    cases = [*kinds(), *large()]
+    """The cases of which a batch or a stream found something else than the oracle."""
+    cases = few()
     together = Combined(tuple(c.program for c in cases), tuple(c.events for c in cases))
 
     def differ(found: Iterable[Any], horizon: int) -> list[str]:
         return [
             case.name
             for case, results in zip(cases, found, strict=True)
-            if results != (batch if case in large() else oracle)(case.program, case.events, horizon)
+            if results != oracle(case.program, case.events, horizon)
         ]
 
-    # In one process each: another would compile all loops once more, and be told nothing new.
     together_found = spark_batch(spark, together, UNTIL, shards=1)
     events = arrivals(together.all_events, 0, random.Random(1))
     half = len(events) // 2
