@@ -22,7 +22,7 @@ COMMON = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 
-settings.register_profile("dev", max_examples=100, derandomize=True, **COMMON)
+settings.register_profile("dev", max_examples=60, derandomize=True, **COMMON)
 settings.register_profile("long", max_examples=5000, **COMMON)
 settings.load_profile(PROFILE)
 

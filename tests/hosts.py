@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from run_sizes import chunk_sizes, drawn_run_sizes
 import thence
 from thence import batches
 from thence.lang.parser import parse_program
+from thence.logic.ops import LogicProgram
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 
@@ -30,6 +32,18 @@ MICROSECOND = timedelta(microseconds=1)
 INFINITY = float("inf")
 
 
+@lru_cache(maxsize=4)
+def compiled(text: str, without: tuple[str, ...] = ()) -> thence.Program:
+    """A program. The same one for all hosts that are asked in turn: running it changes nothing."""
+    return thence.compile(text, without=without)
+
+
+@lru_cache(maxsize=4)
+def parsed(text: str) -> LogicProgram:
+    """What a program says."""
+    return parse_program(Source(text))
+
+
 def oracle(
     text: str,
     events: Sequence[Written],
@@ -37,7 +51,7 @@ def oracle(
     coverage: Coverage | None = None,
 ) -> Results:
     """The specification itself."""
-    program = parse_program(Source(text))
+    program = parsed(text)
     schemas = {schema.name: schema for schema in program.declared}
     given: dict[str, list[tuple[dict[str, Any], int, int]]] = {name: [] for name in schemas}
     for event in events:
@@ -67,7 +81,7 @@ def batch(
     coverage: Coverage | None = None,
 ) -> Results:
     """The embedded engine, everything in one go."""
-    program = thence.compile(text, without=without)
+    program = compiled(text, tuple(without))
     given, rows = tables(text, events), facts(text, events)
     return rows_of(program.run(given, until=until, tables=rows, emit=emit, coverage=coverage))
 
@@ -82,7 +96,7 @@ def given_out(
 ) -> Results:
     """The embedded engine, results given out in batches of a few rows that are made as few at a
     time."""
-    program = thence.compile(text)
+    program = compiled(text)
     given, known = tables(text, events), facts(text, events)
     with chunk_sizes(batches, 1):
         found = program.run_batches(
@@ -129,7 +143,7 @@ def in_a_session(
     A stated end of time is only reached by ``advance``, so ``max_delay`` must then be so long
     that the events alone do not lead past it.
     """
-    program = thence.compile(text, without=without)
+    program = compiled(text, tuple(without))
     rows = facts(text, events)
     events = [event for event in events if not event.is_row]
     delay = random.choice([0, 1, 2_000_000, 10_000_000])
@@ -201,7 +215,7 @@ def cuts(events: Sequence[Written], random: random.Random) -> list[Sequence[Writ
 
 def tables(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
     """The events as one table for each declared type, with the declared column types."""
-    schemas = parse_program(Source(text)).events
+    schemas = parsed(text).events
     given = list(events)
     return {
         schema.name: table(schema, [event for event in given if event.type == schema.name])
@@ -216,7 +230,7 @@ def one_table(text: str, events: Iterable[Written]) -> list[dict[str, Any]]:
 
 def records(text: str, events: Iterable[Written]) -> list[tuple[str, dict[str, Any]]]:
     """The events of declared types, each as a record."""
-    schemas = {schema.name: schema for schema in parse_program(Source(text)).events}
+    schemas = {schema.name: schema for schema in parsed(text).events}
     return [
         (
             event.type,
@@ -233,7 +247,7 @@ def records(text: str, events: Iterable[Written]) -> list[tuple[str, dict[str, A
 
 def facts(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
     """The rows of each static table, among what is given."""
-    return facts_of(parse_program(Source(text)).tables, events)
+    return facts_of(parsed(text).tables, events)
 
 
 def facts_of(schemas: Iterable[EventSchema], events: Iterable[Written]) -> dict[str, pa.Table]:

@@ -9,8 +9,8 @@ from hosts import HOSTS
 CASES = load_cases()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case, host: str) -> None:
     found = HOSTS[host](case.program, case.events, case.until, coverage=case.coverage)
     assert found == case.expected(found.keys())

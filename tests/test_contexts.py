@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from conftest import PROFILE
 from hosts import batch, micro_batches, oracle
 from notation import Written
 
@@ -22,6 +23,7 @@ OPERATORS = {
 }
 CONTEXTS = ["unrestricted", "recent", "chronicle", "continuous", "cumulative"]
 SECOND = 1_000_000
+SEEDS = 100 if PROFILE == "long" else 8
 
 
 def some_events(seed: int) -> list[Written]:
@@ -38,7 +40,7 @@ def some_events(seed: int) -> list[Written]:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_operator_in_a_context(operator: str, context: str) -> None:
     program = f"{DECLARED}{OPERATORS[operator]} using {context};"
-    for seed in range(20):
+    for seed in range(SEEDS):
         events = some_events(seed)
         expected = oracle(program, events, 8 * SECOND)
         assert batch(program, events, 8 * SECOND) == expected
@@ -49,4 +51,4 @@ def test_an_operator_in_a_context(operator: str, context: str) -> None:
 def test_an_operator_occurs_among_these_events(operator: str) -> None:
     """So that what is compared is something."""
     program = f"{DECLARED}{OPERATORS[operator]};"
-    assert any(batch(program, some_events(seed), 8 * SECOND)["m"] for seed in range(20))
+    assert any(batch(program, some_events(seed), 8 * SECOND)["m"] for seed in range(SEEDS))
