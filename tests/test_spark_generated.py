@@ -343,7 +343,7 @@ def together(found: Sequence[Example]) -> Combined:
     return Combined(tuple(e.program for e in found), tuple(e.events for e in found))
 
 
-@on_spark(dev=6, long=150)
+@on_spark(dev=4, long=150)
 @given(many, seeds, st.sampled_from(sorted(UNITS.values())))
 def test_batch_jobs(spark: Any, found: list[Example], seed: int, unit: int) -> None:
     kept, chance = of_one_unit(found, unit), random.Random(seed)
@@ -356,7 +356,7 @@ def test_batch_jobs(spark: Any, found: list[Example], seed: int, unit: int) -> N
         assert own == oracle(example.program, example.events, until)
 
 
-@on_spark(dev=3, long=100)
+@on_spark(dev=2, long=100)
 @given(many, seeds)
 def test_streams(spark: Any, found: list[Example], seed: int) -> None:
     """Programs in seconds: a watermark in milliseconds says nothing to one in microseconds."""
@@ -366,7 +366,7 @@ def test_streams(spark: Any, found: list[Example], seed: int) -> None:
     assert_streamed(spark, kept, chance, allow_unbounded=True)
 
 
-@on_spark(dev=3, long=50)
+@on_spark(dev=2, long=50)
 @given(many, seeds)
 def test_streams_that_forget(spark: Any, found: list[Example], seed: int) -> None:
     """Programs whose state has a bound if events are instants, without leave to do without one."""
