@@ -38,13 +38,15 @@ class Recording:
     ``alternatives`` has the derived events of which they are. ``named`` are the events that they
     tell of, as what was derived or as what it was made of. ``archive`` are those of which the
     attributes are kept as well. ``pairs`` are the auxiliary events that say what was caused by
-    what, and what each of them has to read.
+    what, and what each of them has to read. ``bound_by`` says of which others an event may be a
+    part, as far as derivations are recorded.
     """
 
     alternatives: Alternatives = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     archive: frozenset[str] = frozenset()
     pairs: Mapping[str, Between] = field(default_factory=dict)
+    bound_by: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.alternatives)
@@ -66,7 +68,7 @@ def for_causes(alternatives: Alternatives) -> Recording:
     recorded = {event: own for pair in pairs.values() for event, own in pair.alternatives.items()}
     causes = frozenset(pair.cause for pair in pairs.values())
     effects = frozenset(pair.effect for pair in pairs.values())
-    return Recording(recorded, causes.union(recorded), causes | effects, pairs)
+    return Recording(recorded, causes.union(recorded), causes | effects, pairs, _bound_by(recorded))
 
 
 def for_lineage(
@@ -75,7 +77,7 @@ def for_lineage(
     """What is recorded where lineage is asked for."""
     derived = {event: own for event, own in alternatives.items() if event not in causes.pairs}
     archive = (frozenset(schemas) - alternatives.keys()) | causes.archive
-    return Recording(derived, frozenset(schemas), archive, causes.pairs)
+    return Recording(derived, frozenset(schemas), archive, causes.pairs, causes.bound_by)
 
 
 def _between(alternatives: Alternatives, effect: str, cause: str) -> Between:
@@ -89,9 +91,14 @@ def _between(alternatives: Alternatives, effect: str, cause: str) -> Between:
         fresh = (direct[left.pop()] & above) - found
         found |= fresh
         left += fresh
-    types = sorted(found)
-    bound_by = {event: [other for other in types if event in direct[other]] for event in types}
-    return Between(effect, cause, {event: alternatives[event] for event in types}, bound_by)
+    own = {event: alternatives[event] for event in sorted(found)}
+    return Between(effect, cause, own, _bound_by(own))
+
+
+def _bound_by(alternatives: Alternatives) -> dict[str, list[str]]:
+    """Of which others each of some derived events may be a part."""
+    direct = {event: made_of(rules) for event, rules in alternatives.items()}
+    return {event: [other for other in direct if event in direct[other]] for event in direct}
 
 
 def made_of(rules: Iterable[Prepared]) -> frozenset[str]:

@@ -182,6 +182,17 @@ class Part:
         return tuple(event for event in self.derived if event not in once)
 
     @cached_property
+    def carried(self) -> frozenset[str]:
+        """The outputs whose derivations go with them, since another part reads causes from them."""
+        asked = self.rulebook.for_causes.pairs.items()
+        elsewhere = [asked for event, asked in asked if event not in self.derived]
+        return frozenset(
+            event
+            for event in self.outputs
+            if event in self.derived and any(event in each.alternatives for each in elsewhere)
+        )
+
+    @cached_property
     def users(self) -> dict[str, list[str]]:
         """For each event, the events that rules derive from it."""
         found: dict[str, list[str]] = {}

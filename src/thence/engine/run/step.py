@@ -24,7 +24,7 @@ from thence.engine.limits.growth import (
 from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
-from thence.engine.run.causes import Told
+from thence.engine.run.cause_pairs import Told
 from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
 from thence.engine.run.reduce import reduced
 from thence.engine.state.derivation_store import Store
@@ -63,6 +63,9 @@ class Options:
     """What takes note of what every operator does."""
     arriving: Store = field(default_factory=Store)
     """How the new events were derived, where another step derived them."""
+    further: Callable[[str, Events], None] | None = None
+    """Called with events of a type that were given before, and rest on a new derivation; of those
+    whose derivations another step reads."""
 
 
 def step(
@@ -126,6 +129,8 @@ def _step(
     waiting: dict[str, Relation] = {}
     if options.lineage:
         results, waiting = _settled(part, state, results, now)
+    elif options.further is not None:
+        _tell_again(part, state, told, options.further)
     kept = State(
         now,
         latest,
@@ -157,6 +162,21 @@ def _referring(part: Part, state: State, recording: Recording) -> dict[str, Inde
         if name in recording.alternatives:
             found.setdefault(name, []).append(event_ids(part.schemas[name], rows.whole()))
     return {name: np.concatenate(ids) for name, ids in found.items()}
+
+
+def _tell_again(
+    part: Part, state: State, told: Told, further: Callable[[str, Events], None]
+) -> None:
+    """Tell of events that were given before and rest on something new; only what may be derived
+    once more can."""
+    given = [(name, held) for name, held in state.emitted.items() if name in part.carried]
+    found = told.above_new() if given else {}
+    for name, held in given:
+        if name in found:
+            events = held.whole()
+            events = take(events, np.isin(event_ids(part.schemas[name], events), found[name]))
+            if len(events):
+                further(name, events)
 
 
 def moment_of(part: Part, state: State, horizons: Mapping[str, int]) -> Moment:

@@ -14,10 +14,10 @@ from thence.plan.tree import Part
 PURPOSES = {
     "events": "to join",
     "emitted": "to give once",
-    "waiting": "to complete lineage",
+    "waiting": "to complete derivations",
     "used": "used up",
     "derivations": "to tell derivations",
-    "archive": "to show in lineage",
+    "archive": "to show what was derived from it",
 }
 """Why rows are remembered, by the table of state that they are in."""
 

@@ -8,6 +8,7 @@ are known already is told when they are given out, as for all results.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ import pyarrow.compute as pc
 from thence.engine.arrays.array_types import Index
 from thence.engine.limits.growth import Growth, expect, working_on
 from thence.engine.output.recorder import BOUND, EVENT, ID, Recorder
-from thence.engine.state.derivation_store import Store, Tables, closed, each_once, numbers, uses_in
+from thence.engine.state.derivation_store import (
+    Store,
+    Tables,
+    Tops,
+    closed,
+    each_once,
+    numbers,
+    uses_in,
+)
 from thence.model.arrow import from_numpy
 from thence.model.events import Events
 from thence.model.types import TIMESTAMP
@@ -62,22 +71,30 @@ class Told:
         with the attributes and times of a cause."""
         name = rule.conjunct.event
         asked, store = self._recording.pairs[name], self.store
-        fresh = self._new[self._read.get(name, 0) :]
-        everything = self._all_new and name not in self._read
-        self._read[name] = len(self._new)
-        roots = {
-            event: np.concatenate(ids)
-            for event in asked.alternatives
-            if (ids := [numbers(table[event], EVENT) for table in fresh if event in table])
-        }
-        if not everything:
+        roots = self._since(self._read.get(name, 0), asked.alternatives)
+        if not self._all_new or name in self._read:
             roots = store.above(asked.bound_by, roots)
+        self._read[name] = len(self._new)
         effects = roots.get(asked.effect)
         if effects is None or not len(effects):
             return []
         working_on(rule)
         pairs = _pairs(store, asked, each_once(effects))
         return [_told(rule, store, asked, *pairs)] if len(pairs[0]) else []
+
+    def above_new(self) -> Tops:
+        """All that rests on what is new, by type."""
+        roots = self._since(0, self._recording.alternatives)
+        return self.store.above(self._recording.bound_by, roots)
+
+    def _since(self, read: int, events: Iterable[str]) -> Tops:
+        """The events of some types of which there are new derivations, but for so many tables."""
+        found = {event: [t[event] for t in self._new[read:] if event in t] for event in events}
+        return {
+            event: np.concatenate([numbers(rows, EVENT) for rows in tables])
+            for event, tables in found.items()
+            if tables
+        }
 
 
 def _pairs(store: Store, asked: Between, effects: Index) -> tuple[Index, Index]:
