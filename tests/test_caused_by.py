@@ -66,6 +66,22 @@ def test_what_cannot_be_asked(text: str, message: str) -> None:
     assert refusal(text) == message
 
 
+def test_what_causes_need_is_forgotten_in_time() -> None:
+    program = thence.compile("""event a(n int); event b(n int);
+    seen(n) <- a(n) or b(n);
+    m(x) <- (seen(x) seq seen(_)) within 2 s;
+    yes(x) <- (p: m(x) and y: a(_)) within 3 s where caused_by(p, y);
+    no(x) <- (p: m(x) and y: a(_)) within 3 s where not caused_by(p, y);
+    """)
+    session = program.session(max_delay="1 s")
+    rows = []
+    for second in range(400):
+        for event in "ab":
+            session.push({event: [{"n": second, "time": second * 1_000_000}]})
+        rows.append(sum(session.remembered.column("rows").to_pylist()))
+    assert max(rows[200:]) <= max(rows[:200])
+
+
 def test_a_stream_needs_to_know_how_far_back_a_cause_lies() -> None:
     bounded = """event a(n int); event b(n int);
     m(x) <- (a(x) seq b(_)) within 5 s;
@@ -74,6 +90,29 @@ def test_a_stream_needs_to_know_how_far_back_a_cause_lies() -> None:
     assert not thence.compile(bounded).plan.needs.unbounded
     with pytest.raises(thence.StateError):
         thence.compile(bounded.replace("within 10 s ", "")).session()
+
+
+def test_a_rule_may_ask_for_the_causes_of_what_it_derives_itself() -> None:
+    """A path goes on from one that was made of the toll, as far as it comes."""
+    program = thence.compile("""event hop(x int, y int); event toll(x int);
+    path(x, y) <- (toll(x) seq hop(x, y)) within 20 s;
+    path(1, y) <- hop(9, y);
+    path(p.x as x, h.y as y) <- ((p: path(_, _) seq h: hop(_, _)) and t: toll(_)) within 20 s
+      where h.x = p.y and caused_by(p, t);
+    """)
+    second = 1_000_000
+    hops = [(9, 7, 2), (1, 2, 2), (2, 3, 3), (7, 8, 3), (3, 4, 4)]
+    toll = {"toll": [{"x": 1, "time": second}, {"x": 5, "time": second}]}
+    found = [
+        program.run(toll | {"hop": [{"x": x, "y": y, "time": t * second} for x, y, t in hops]})
+    ]
+    session = program.session()
+    found.append(session.push(toll))
+    for x, y, t in hops:
+        found.append(session.push({"hop": [{"x": x, "y": y, "time": t * second}]}))
+    batch, *steps = [[(r["x"], r["y"]) for r in each["path"].to_pylist()] for each in found]
+    assert sorted(batch) == [(1, 2), (1, 3), (1, 4), (1, 7)]
+    assert sorted(path for step in steps for path in step) == sorted(batch)
 
 
 def test_causes_add_nothing_to_layers_and_traces() -> None:
@@ -124,6 +163,9 @@ WAYS = [
     "l(k) <- both(s(k, _), d(k), 2 s);",
     "l(k) <- not(e(k)).[s(k, _), d(k)];",
     "l(k) <- s(k, _) seq d(k) using recent;",
+    "l(k) <- m(k) seq d(_); m(k) <- e(k); m(k) <- s(k, _);",
+    "l(k) <- m(k) seq d(_); m(j) <- n(j) and e(_); n(k) <- d(k) or s(k, _);",
+    "l(k) <- n(k) seq d(k); l(k) <- l(k) seq e(_); n(k) <- e(k) or s(k, _);",
     "l(k) <- m(k) seq d(k) using last; m(k) <- s(k, _);",
     "l(k) <- s(k, _) seq d(k) or s(k, _) seq e(k) using first;",
     "l(k, count(x.v) as n) <- x: s(k, _) seq d(k) using cumulative;",

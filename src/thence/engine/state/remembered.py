@@ -14,10 +14,10 @@ from thence.plan.tree import Part
 PURPOSES = {
     "events": "to join",
     "emitted": "to give once",
-    "waiting": "to complete derivations",
+    "waiting": "to complete lineage",
     "used": "used up",
     "derivations": "to tell derivations",
-    "archive": "to show what was derived from it",
+    "archive": "named by derivations",
 }
 """Why rows are remembered, by the table of state that they are in."""
 
