@@ -168,7 +168,7 @@ def test_derivations_are_kept_as_rows_of_ids_and_nothing_is_expanded() -> None:
     found = purposes(session)
     assert found["q", "to tell derivations"] == 2
     assert found["r", "to tell derivations"] == 2
-    assert [found[name, "to show in lineage"] for name in "abc"] == [1, 1, 1]
+    assert [found[name, "named by derivations"] for name in "abc"] == [1, 1, 1]
 
 
 def test_nothing_is_kept_where_nothing_is_asked() -> None:

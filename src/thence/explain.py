@@ -83,7 +83,8 @@ def _analyzed_json(measured: Measured) -> dict[str, Any]:
 def _rules(plan: Plan) -> dict[str, list[str]]:
     rules: dict[str, list[str]] = {}
     for rule in plan.checked.program.rules:
-        rules.setdefault(rule.event, []).append(format_rule(rule))
+        if rule.event not in plan.rulebook.for_causes.pairs:
+            rules.setdefault(rule.event, []).append(format_rule(rule))
     return rules
 
 

@@ -196,6 +196,7 @@ def begun(
 def _needed(state: State, generation: Generation) -> State:
     """What a generation needs of the state of a larger one."""
     part, kept = generation.plan.whole, generation.needs.retention
+    recording = part.rulebook.recording(generation.how.lineage)
     return replace(
         state,
         events={name: held for name, held in state.events.items() if name in kept},
@@ -207,10 +208,9 @@ def _needed(state: State, generation: Generation) -> State:
             if name.partition("|")[0] in part.consuming
         },
         derivations={
-            name: held
-            for name, held in state.derivations.items()
-            if name in part.rulebook.alternatives
+            name: held for name, held in state.derivations.items() if name in recording.alternatives
         },
+        archive={name: held for name, held in state.archive.items() if name in recording.archive},
     )
 
 

@@ -43,6 +43,8 @@ class Auxiliary:
         self._taken |= {rule.event for rule in program.rules}
         self._names: dict[str, str] = {}
         self._rules: dict[str, tuple[Rule, ...]] = {}
+        self.causes: dict[str, str] = {}
+        """The events that say what others were made of: of which type, each says."""
 
     def __contains__(self, event: str) -> bool:
         return event in self._rules

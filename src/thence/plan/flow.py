@@ -34,11 +34,13 @@ def flowing(part: Part) -> dict[str, Prepared]:
 
 def _stands_alone(prepared: Prepared) -> bool:
     """Whether every match gives its result whatever the other matches are. A join that may be split
-    by its ends is several, whose results are compared; a selection only takes from what is held."""
+    by its ends is several, whose results are compared; a selection only takes from what is held,
+    and causes are read from derivations."""
     return (
         bool(prepared.conjunct.positive)
         and prepared.selection is None
         and prepared.demand is None
+        and prepared.causes is None
         and not prepared.conjunct.aggregates
         and not prepared.keeps_all
         and not prepared.by_ends

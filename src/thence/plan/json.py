@@ -102,6 +102,7 @@ def _join(plan: Plan, number: int, rule: Prepared, measured: Any) -> dict[str, A
         "partition_key": list(partition_key(conjunct)),
         "stride": rule.stride,
         "selection": None if rule.selection is None else _selection(rule.selection),
+        "causes": rule.causes,
         "order": None if estimate is None else order_json(rule, estimate.order),
         "estimate": None if estimate is None else estimate_json(estimate),
         "measured": measured,

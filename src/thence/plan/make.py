@@ -71,7 +71,7 @@ def make(
     _check_names(off)
     program = checked.program if provenance else merged(checked.program)
     auxiliary = Auxiliary(program, placed=provenance)
-    lowered = with_causes(with_own_rules(program, auxiliary), auxiliary)
+    lowered = with_causes(with_own_rules(program, auxiliary), auxiliary, checked.schemas)
     if lowered is not checked.program:
         checked = check_program(lowered)
     plan = staged(checked, auxiliary)

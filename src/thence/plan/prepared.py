@@ -61,12 +61,15 @@ class Prepared:
         as_written: bool = False,
         selection: Selection | None = None,
         demand: Demand | None = None,
+        causes: str | None = None,
     ) -> None:
         """``decided`` says that it is a part of another join: that with a given first and last
         event. ``as_written`` says that its atoms are bound in the order of the text. With a
         ``selection`` there is no join: rows of one event are taken as they are. ``demand``
-        says which atom asks for results, where one does."""
+        says which atom asks for results, where one does. With ``causes`` there is no join either:
+        derivations tell which events of that type those of the only atom were made of."""
         self.conjunct = conjunct
+        self.causes = causes
         self.selection = selection
         self.decided = decided
         self.as_written = as_written
@@ -95,7 +98,7 @@ class Prepared:
     @property
     def in_text_order(self) -> Prepared:
         """The same join, whose atoms are bound in the order of the text."""
-        return Prepared(self.conjunct, self.decided, True, self.selection, self.demand)
+        return Prepared(self.conjunct, self.decided, True, self.selection, self.demand, self.causes)
 
     def _resolve(self, node: int) -> tuple[int, int]:
         offset = 0

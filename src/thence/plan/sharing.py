@@ -66,7 +66,8 @@ class Shown:
 class Draft:
     """A plan in the making: rules are replaced, and auxiliary events come before what reads them.
 
-    Rules of recursive stages take no part: what they give is not known when a stage begins.
+    Rules of recursive stages take no part: what they give is not known when a stage begins. Nor do
+    those whose derivations somebody reads: a result stays made of what the rules say.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -74,12 +75,13 @@ class Draft:
         self._rules = [list(stage.rules) for stage in plan.stages]
         self._before: dict[int, list[Stage]] = {}
         self._schemas = dict(plan.schemas)
+        self._told = plan.rulebook.for_causes
         self.changed = False
 
     def rules(self) -> Iterator[tuple[Place, Rule]]:
-        """The rules of stages that are not recursive, in order."""
+        """The rules that may be replaced, in order."""
         for number, stage in enumerate(self._plan.stages):
-            if not stage.recursive:
+            if not stage.recursive and not self._told.concerns(stage.events):
                 for place in range(len(stage.rules)):
                     yield Place(number, place), self._rules[number][place]
 

@@ -105,9 +105,12 @@ class _Staging:
             rules = [[each for conjuncts in rules for each in conjuncts]]
         yield Stage(
             events,
-            tuple(tuple(map(Prepared, conjuncts)) for conjuncts in rules),
+            tuple(tuple(map(self.prepared, conjuncts)) for conjuncts in rules),
             events[0] in self.checked.recursive,
         )
+
+    def prepared(self, conjunct: Conjunct) -> Prepared:
+        return Prepared(conjunct, causes=self.auxiliary.causes.get(conjunct.event))
 
 
 def _schema(rule: Rule, conjunct: Conjunct, schemas: Mapping[str, EventSchema]) -> EventSchema:

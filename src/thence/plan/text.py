@@ -145,6 +145,7 @@ def _rule(
 ) -> Iterator[str]:
     conjunct = rule.conjunct
     word = "join" if rule.selection is None else "selection"
+    word = word if rule.causes is None else f"causes of type {rule.causes}"
     yield f"  {word} for {named(conjunct.event)}"
     for atom in conjunct.positive:
         use = conjunct.atoms[atom]

@@ -17,6 +17,7 @@ from thence.model.errors import Diagnostic
 from thence.model.schema import EventSchema
 from thence.plan.horizons import CLOCK, Horizons, Lags, horizons_of, join_lags
 from thence.plan.prepared import Prepared
+from thence.plan.recording import Recording, for_causes, for_lineage
 from thence.plan.retention import Needs, kept_by, needs
 from thence.plan.statistics import UNKNOWN, Statistics
 
@@ -79,6 +80,20 @@ class Rulebook:
         """For each derived event, every alternative of its rules. A derivation says by which one it
         was made, by its number among them."""
         return alternatives_in(self.stages)
+
+    @cached_property
+    def for_causes(self) -> Recording:
+        """What is recorded of derivations because a rule asks for causes."""
+        return for_causes(self.alternatives)
+
+    @cached_property
+    def for_lineage(self) -> Recording:
+        """What is recorded of derivations where lineage is asked for: everything."""
+        return for_lineage(self.alternatives, self.schemas, self.for_causes)
+
+    def recording(self, lineage: bool) -> Recording:
+        """What is recorded of derivations."""
+        return self.for_lineage if lineage else self.for_causes
 
 
 def alternatives_in(stages: Iterable[Stage]) -> dict[str, tuple[Prepared, ...]]:
@@ -167,6 +182,17 @@ class Part:
         return tuple(event for event in self.derived if event not in once)
 
     @cached_property
+    def carried(self) -> frozenset[str]:
+        """The outputs whose derivations go with them, since another part reads causes from them."""
+        asked = self.rulebook.for_causes.pairs.items()
+        elsewhere = [asked for event, asked in asked if event not in self.derived]
+        return frozenset(
+            event
+            for event in self.outputs
+            if event in self.derived and any(event in each.alternatives for each in elsewhere)
+        )
+
+    @cached_property
     def users(self) -> dict[str, list[str]]:
         """For each event, the events that rules derive from it."""
         found: dict[str, list[str]] = {}
@@ -207,9 +233,10 @@ class Part:
 
     @cached_property
     def columns(self) -> Mapping[str, frozenset[str]]:
-        """The columns of each event that some rule reads; events that are collected, or that a
-        policy chooses from, need all of theirs."""
+        """The columns of each event that some rule reads; events that are collected, that a policy
+        chooses from, or that derivations name, need all of theirs."""
         found: dict[str, set[str]] = {}
+        told = self.rulebook.for_causes.named
         for rule in self.prepared:
             whole = {window.atom for window in rule.conjunct.windows if window.mode != "absent"}
             if rule.conjunct.policy.chooses:
@@ -217,7 +244,7 @@ class Part:
             for atom, use in enumerate(rule.uses):
                 names = found.setdefault(use.event, set())
                 names |= rule.columns_read[atom]
-                if atom in whole or "pushdown" in self.off:
+                if atom in whole or use.event in told or "pushdown" in self.off:
                     names |= set(self.schemas[use.event].names)
         return {event: frozenset(names) for event, names in found.items()}
 

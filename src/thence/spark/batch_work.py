@@ -57,7 +57,7 @@ class Evaluate:
         for place in list(shards):
             blocks = shards.pop(place)
             events = events_in(blocks)
-            store = decode_store(blocks) if self.chain.lineage else Store()
+            store = decode_store(blocks) if self.chain.tells else Store()
             shard = self._hop.places.index(place)
             for event, found, provenance in self._found(context, shard, events, store):
                 yield from self._given(context, event, found, shard, provenance)
@@ -90,7 +90,7 @@ class Evaluate:
         )
         state, horizons = State(gaps=self.chain.gaps), self.chain.horizons(context.horizon)
         pieces: Iterable[tuple[str, Events]]
-        if self.chain.lineage:
+        if self.chain.lineage or hop.part.carried:
             after, results = step(hop.part, state, events, horizons, options)
             known, pieces = Provenance(after.store.indexed(), hop.part.rulebook), results.items()
         else:
@@ -98,7 +98,7 @@ class Evaluate:
         for event, found in pieces:
             if hop.slices is not None:
                 found = take(found, hop.slices.owner(found.end) == shard)
-            yield event, found, known
+            yield event, found, known if hop.tells_of(event, self.chain.lineage) else None
 
     def _passed(self, context: Context, blocks: list[Block]) -> Iterator[Any]:
         """Blocks that are not for this hop, one step further; there is none left afterwards."""

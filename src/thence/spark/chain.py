@@ -50,6 +50,10 @@ class Hop:
     slices: Slices | None = None
     """How time is cut, where the work is spread by time over several shards."""
 
+    def tells_of(self, event: str, lineage: bool) -> bool:
+        """Whether it says how events of a type were derived."""
+        return lineage or event in self.part.carried
+
     @property
     def alone(self) -> bool:
         """Whether there is one shard only."""
@@ -100,6 +104,11 @@ class Chain:
         otherwise."""
         inputs = {name: self.until.get(name, latest) for name in self.hops[0].part.origins}
         return {**inputs, CLOCK: max(inputs.values(), default=latest)}
+
+    @property
+    def tells(self) -> bool:
+        """Whether blocks may say how their events were derived."""
+        return self.lineage or any(hop.part.carried for hop in self.hops)
 
     @property
     def end(self) -> int:

@@ -40,6 +40,7 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
     """What the state of a hop holds, as JSON can say it. ``rules`` has a fingerprint of everything
     that a derived event rests on."""
     columns = hop.part.columns
+    recorded = hop.part.rulebook.recording(chain.lineage).alternatives
     events: dict[str, Any] = {}
     for event, kept in sorted(hop.retention.items()):
         if kept.micros <= -UNBOUNDED:
@@ -62,7 +63,7 @@ def described(chain: Chain, hop: Hop, rules: Mapping[str, str]) -> dict[str, Any
         "gives": sorted({*hop.part.derived, *hop.part.outputs}),
         "hidden": sorted(name for name, each in hop.part.schemas.items() if each.hidden),
         "uses": {name: rules.get(event, "") for name, event in hop.part.consuming.items()},
-        "derivations": dict(sorted(rules.items())) if chain.lineage else {},
+        "derivations": {event: rules[event] for event in sorted(recorded)},
     }
 
 
@@ -149,10 +150,13 @@ def misfits(holds: Mapping[str, Any], needs: Mapping[str, Any]) -> list[str]:
                 else (f"the changed rule for '{event}'")
             )
             found.append(f"it does not say which events {whose} has used up")
+    told = holds.get("derivations", {})
     for event, rule in needs.get("derivations", {}).items():
-        if holds.get("derivations", {}).get(event, rule) != rule:
-            name = "inner" if event in hidden else f"'{event}'"
+        name = "inner" if event in hidden else f"'{event}'"
+        if told.get(event, rule) != rule:
             found.append(f"it tells of {name} events how other rules derived them")
+        elif event not in told and event in {*holds.get("gives", ()), *holds["events"]}:
+            found.append(f"it does not tell how {name} events were derived, as rules now ask")
     for event, need in needs["events"].items():
         held = holds["events"].get(event)
         name = "inner" if event in hidden else f"'{event}'"
@@ -195,7 +199,10 @@ def converted(state: State, hop: Hop, needs: Mapping[str, Any]) -> State:
         for event, need in needs["events"].items()
         if event in state.events
     }
-    derived = {event: hop.part.schemas[event] for event in hop.part.outputs}
+    recording = hop.part.rulebook.recording(needs["lineage"])
+    effects = {asked.effect for asked in recording.pairs.values()}
+    given = {*hop.part.outputs, *effects.intersection(hop.part.derived)}
+    derived = {event: hop.part.schemas[event] for event in given}
     uses = needs["uses"]
     return replace(
         state,
@@ -204,8 +211,8 @@ def converted(state: State, hop: Hop, needs: Mapping[str, Any]) -> State:
         emitted=_anew(state.emitted, lambda e, t: e in derived and _same(t, derived[e])),
         waiting=_anew(state.waiting, lambda e, t: e in derived and _same(t, derived[e])),
         used=_anew(state.used, lambda name, _: name.partition("|")[0] in uses),
-        derivations=_anew(state.derivations, lambda e, _: e in needs.get("derivations", {})),
-        archive=_anew(state.archive, lambda e, _: e in hop.part.rulebook.schemas),
+        derivations=_anew(state.derivations, lambda e, _: e in recording.alternatives),
+        archive=_anew(state.archive, lambda e, _: e in recording.archive),
     )
 
 

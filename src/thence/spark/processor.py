@@ -185,11 +185,12 @@ class ShardWork:
         elif told:
             told = {**told, **inputs.horizons}
             told = everywhere(max(told.values()), hop.part.origins - chain.delays.keys()) | told
-        store = decode_store(blocks) if chain.lineage else Store()
-        after, results = _step_of(each, state, events, store, told)
+        store = decode_store(blocks) if chain.tells else Store()
+        again: dict[str, Events] = {}
+        after, results = _step_of(each, state, events, store, told, again)
         written = write_state(chain, hop, after, before, self._store, shape, notes(inputs))
         provenance = None
-        if chain.lineage:
+        if chain.lineage or hop.part.carried:
             made = store if hop.how == "whole row" else after.store
             provenance = Provenance(made.indexed(), hop.part.rulebook)
         shard = hop.places.index(place)
@@ -197,8 +198,11 @@ class ShardWork:
             block
             for event, rows in results.items()
             if len(rows)
-            for block in sent(chain, event, rows, hop.number, shard, provenance)
+            for carried in (provenance if hop.tells_of(event, chain.lineage) else None,)
+            for block in sent(chain, event, rows, hop.number, shard, carried)
         ]
+        for event, rows in again.items():
+            found += sent(chain, event, rows, hop.number, shard, provenance, results=False)
         following = chain.hop_at(self.place + 1)
         if following is not None:
             known = None if chain.delays is None else after.horizons
@@ -238,8 +242,10 @@ def _step_of(
     events: dict[str, Events],
     store: Store,
     horizons: dict[str, int],
+    again: dict[str, Events],
 ) -> tuple[State, dict[str, Events]]:
-    """A step of the engine; ``store`` is what is known of how new events were derived."""
+    """A step of the engine; ``store`` is what is known of how new events were derived. What was
+    sent before and rests on something new is put into ``again``."""
     hop, lineage = each.hop, each.chain.lineage
     if hop.how == "whole row":
         return distinct_step(hop.part, state, events, horizons)
@@ -251,7 +257,12 @@ def _step_of(
         }
     limits = each.chain.limits
     options = Options(
-        lineage, hop.retention, tables=each.facts.read(), limits=limits, arriving=store
+        lineage,
+        hop.retention,
+        tables=each.facts.read(),
+        limits=limits,
+        arriving=store,
+        further=again.__setitem__ if hop.part.carried else None,
     )
     return step(hop.part, state, events, horizons, options)
 

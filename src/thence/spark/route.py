@@ -29,19 +29,25 @@ def sent(
     after: int,
     origin: int,
     provenance: Provenance | None = None,
+    results: bool = True,
 ) -> Iterator[Block]:
     """Events on their way to every hop after a given one that reads them.
 
     They are split by shard when their hop is the next one; otherwise they pass as they are, in a
     partition that ``origin`` (any number) chooses. What ``provenance`` knows of how they were
-    derived goes with them; results have it as their lineage.
+    derived goes with them; results have it as their lineage, if that is asked for. Without
+    ``results`` they were given as such before, and only other hops are told of them once more.
     """
     for target in chain.targets(event, after):
         place = chain.spread[origin % len(chain.spread)]
         if target == after + 1 and target != chain.end:
             yield from routed(chain.hop(target), event, events, provenance)
-        elif target == chain.end and provenance is not None:
-            yield from _whole(place, target, event, provenance.with_lineage(event, events))
+        elif target == chain.end:
+            if not results:
+                continue
+            if chain.lineage and provenance is not None:
+                events = provenance.with_lineage(event, events)
+            yield from _whole(place, target, event, events)
         else:
             yield from _whole(place, target, event, events, provenance)
 
@@ -52,7 +58,7 @@ def forwarded(chain: Chain, block: Block, after: int, origin: int) -> Iterator[B
         yield block
     elif block.hop == after + 1 and block.hop != chain.end:
         hop, provenance = chain.hop(block.hop), None
-        if chain.lineage:
+        if chain.tells:
             provenance = Provenance(decode_store([block]), hop.part.rulebook)
         yield from routed(hop, block.event, decode(block.data), provenance)
     else:

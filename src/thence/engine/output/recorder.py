@@ -29,6 +29,7 @@ from thence.engine.window.windows import blockers
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 from thence.plan.prepared import Prepared
+from thence.plan.recording import Recording
 from thence.plan.tree import Part, alternatives_in
 
 EVENT, DERIVATION, USE, BOUND = "event", "derivation", "use", "bound"
@@ -69,11 +70,12 @@ class Bound:
 
 
 class Recorder:
-    """Takes note of every derivation of a step, and of the base events in them."""
+    """Takes note of the derivations of a step, and of the events that are to be archived: of all
+    that a :class:`Recording` says."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: Part, recording: Recording) -> None:
         self._schemas = part.schemas
-        self._base = part.base.union(part.tables)
+        self._recording = recording
         self._numbers = {
             id(alternative): number
             for alternatives in alternatives_in(part.stages).values()
@@ -89,26 +91,33 @@ class Recorder:
         self._derivations: dict[str, list[Events]] = {}
         self._archive: dict[str, list[Events]] = {}
 
-    def derivations(self) -> dict[str, Events]:
-        """What was recorded, by the type of the event that was derived."""
-        return {event: concat(parts) for event, parts in self._derivations.items()}
+    def of(self, event: str) -> Recorder | None:
+        """Who takes note of the derivations of a type of events: this one, or nobody."""
+        return self if event in self._recording.alternatives else None
 
-    def archive(self) -> dict[str, Events]:
-        """The base events in what was recorded, by type, with their ids."""
+    def taken(self) -> tuple[dict[str, Events], dict[str, Events]]:
+        """What was recorded since this was last asked, by type: derivations, and the events to be
+        archived, with their ids."""
         for held in self._seen.values():
-            self._archive_some(held.schema, take(held.events, held.used), held.ids[held.used])
-        self._seen = {}
-        return {event: concat(parts) for event, parts in self._archive.items()}
+            rows = held.used & ~held.archived
+            held.archived[rows] = True
+            self._archive_some(held.schema, take(held.events, rows), held.ids[rows])
+        found = self._derivations, self._archive
+        self._derivations, self._archive = {}, {}
+        derivations, archive = ({e: concat(parts) for e, parts in t.items()} for t in found)
+        return derivations, archive
 
     def matches(self, match: Match, heads: Events) -> Events:
         """Each row of a match is a derivation of the event in the same row of ``heads``; which is
         given back as only possible where something is in that."""
         conjunct = match.prepared.conjunct
         every = np.arange(match.length)
-        parts = [Bound(match, atom, every, match.rows(atom)) for atom in conjunct.parts]
+        told = [atom for atom in conjunct.parts if self._is_named(match.prepared, atom)]
+        parts = [Bound(match, atom, every, match.rows(atom)) for atom in told]
         for window in conjunct.repetitions:
-            chains = match.chains(window.atom)
-            parts.append(Bound(match, window.atom, chains.owners, chains.members))
+            if self._is_named(match.prepared, window.atom):
+                chains = match.chains(window.atom)
+                parts.append(Bound(match, window.atom, chains.owners, chains.members))
         absent = [part for part in _blockers(match) if len(part.rows)]
         names = [name_of_use(part) for part in parts]
         if conjunct.repetitions or absent or len(set(names)) < len(names) or not parts:
@@ -131,6 +140,10 @@ class Recorder:
     def groups(self, prepared: Prepared, heads: Events, parts: Sequence[Bound]) -> None:
         """All that is bound for one number is a derivation of the event in that row of ``heads``,
         by a rule of which ``prepared`` is an alternative."""
+        named = [part for part in parts if self._is_named(part.match.prepared, part.atom)]
+        if parts and not named:
+            return
+        parts = named
         none = np.empty(0, np.int64)
         owners = np.concatenate([none, *(part.owners for part in parts)])
         bound = np.concatenate([none, *map(self._bound, parts)])
@@ -156,6 +169,10 @@ class Recorder:
             total,
         )
 
+    def _is_named(self, prepared: Prepared, atom: int) -> bool:
+        """Whether derivations tell of the events of an atom."""
+        return prepared.uses[atom].event in self._recording.named
+
     def _add(
         self,
         prepared: Prepared,
@@ -177,6 +194,9 @@ class Recorder:
             BOUND: pa.array(bound),
         }
         self._derivations.setdefault(event, []).append(Events(ends, ends, columns))
+        if event in self._recording.archive:
+            _, first = np.unique(ids, return_index=True)
+            self._archive_some(self._schemas[event], take(heads, first), ids[first])
 
     def _use(self, part: Bound) -> int:
         return use_of(self._numbers[id(part.match.prepared)], part.atom)
@@ -185,7 +205,7 @@ class Recorder:
         return use_of(self._numbers[id(prepared)], None)
 
     def _bound(self, part: Bound) -> Index:
-        """The ids of what is bound to an atom. Those of base events go to the archive."""
+        """The ids of what is bound to an atom; what is to be archived is."""
         event, rel = part.match.prepared.uses[part.atom].event, part.match.rels[part.atom]
         schema, held = self._schemas[event], self._seen.get(id(rel))
         if held is None and len(rel) > len(part.rows):
@@ -195,13 +215,14 @@ class Recorder:
             self._archive_some(schema, events, ids)
             return ids[places]
         if held is None:
-            used = np.zeros(len(rel), dtype=np.bool_)
-            held = self._seen[id(rel)] = _Relation(schema, rel, event_ids(schema, rel), used)
+            used, archived = np.zeros((2, len(rel)), dtype=np.bool_)
+            ids = event_ids(schema, rel)
+            held = self._seen[id(rel)] = _Relation(schema, rel, ids, used, archived)
         held.used[part.rows] = True
         return held.ids[part.rows]
 
     def _archive_some(self, schema: EventSchema, events: Events, ids: Index) -> None:
-        if schema.name in self._base:
+        if schema.name in self._recording.archive and len(events):
             columns = {name: events.columns[name] for name in schema.names} | {ID: pa.array(ids)}
             kept = Events(events.start, events.end, columns)
             self._archive.setdefault(schema.name, []).append(kept)
@@ -209,12 +230,14 @@ class Recorder:
 
 @dataclass(frozen=True, slots=True)
 class _Relation:
-    """A relation of which many rows are bound: the ids of all, and which of them are bound."""
+    """A relation of which many rows are bound: the ids of all, and which of them are bound, and
+    have been archived."""
 
     schema: EventSchema
     events: Events
     ids: Index
     used: Mask
+    archived: Mask
 
 
 def name_of_use(part: Bound) -> tuple[object, ...]:

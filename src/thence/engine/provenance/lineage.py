@@ -23,9 +23,9 @@ from thence.engine.output.recorder import BOUND, DERIVATION, EVENT, ID
 from thence.engine.provenance.json_texts import json_objects
 from thence.engine.state.derivation_store import (
     Behind,
-    Ids,
     Store,
     by_type,
+    closed,
     each_once,
     looked_up,
     numbers,
@@ -120,7 +120,8 @@ class _Reading:
         pairs = each_once(owners[direct] * self._size + entries)
         between = (bases == _DERIVED).nonzero()[0]
         if len(between):
-            pairs = self._spread(pairs, owners[between], self._numbers(bound[between]))
+            bound = self._numbers(bound[between])
+            pairs = closed(pairs, self._size, owners[between], bound)
         self._pairs = pairs
 
     @property
@@ -143,20 +144,6 @@ class _Reading:
         rank = np.empty(len(order), np.int64)
         rank[order] = np.arange(len(order))
         return rank[encoded.indices.to_numpy()], labels[order], bases[order]
-
-    def _spread(self, pairs: Index, owners: Index, bound: Index) -> Index:
-        """What derived events rest on, through one another, until there is nothing more."""
-        order = np.argsort(bound, kind="stable")
-        owners, bound = owners[order], bound[order]
-        known, fresh = Ids(), pairs
-        known.fresh(pairs)
-        while len(fresh):
-            events, entries = np.divmod(fresh, self._size)
-            first = np.searchsorted(bound, events, "left")
-            sizes = np.searchsorted(bound, events, "right") - first
-            found = owners[spread(first, sizes)] * self._size + np.repeat(entries, sizes)
-            fresh = known.fresh(each_once(found))
-        return known.all()
 
     def lists(self, ids: Index) -> Any:
         """The lineage of some events."""

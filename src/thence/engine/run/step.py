@@ -24,6 +24,7 @@ from thence.engine.limits.growth import (
 from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
+from thence.engine.run.cause_pairs import Told
 from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
 from thence.engine.run.reduce import reduced
 from thence.engine.state.derivation_store import Store
@@ -37,6 +38,7 @@ from thence.engine.window.coverage import Gap, derived_gaps, looks_into
 from thence.logic.bounds import UNBOUNDED
 from thence.model.events import Events
 from thence.plan.horizons import CLOCK, completed, reached
+from thence.plan.recording import Recording
 from thence.plan.retention import Kept
 from thence.plan.statistics import UNKNOWN, Statistics
 from thence.plan.tree import Part, Stage
@@ -61,6 +63,9 @@ class Options:
     """What takes note of what every operator does."""
     arriving: Store = field(default_factory=Store)
     """How the new events were derived, where another step derived them."""
+    further: Callable[[str, Events], None] | None = None
+    """Called with events of a type that were given before, and rest on a new derivation; of those
+    whose derivations another step reads."""
 
 
 def step(
@@ -102,28 +107,30 @@ def _step(
     moment = moment_of(part, state, horizons)
     now = moment.now
     used = dict(state.used)
-    recorder = Recorder(part) if options.lineage else None
-    if recorder is None and any(found.possible is not None for found in events.values()):
+    recording = part.rulebook.recording(options.lineage)
+    recorder = Recorder(part, recording) if recording else None
+    store, swept = state.store, state.swept
+    if store.rows > 2 * swept + SWEPT:
+        store = store.kept(recording.alternatives, _referring(part, state, recording))
+        swept = store.rows
+    told = Told(recording, recorder, store, options.arriving)
+    if not options.lineage and any(found.possible is not None for found in events.values()):
         raise AssertionError("events that are only possible are told apart by derivations")
     for number, stage in enumerate(part.stages, 1):
-        new.update(_run_stage(part, stage, inputs, state, moment, recorder, used))
+        new.update(_run_stage(part, stage, inputs, state, moment, told, used))
         if options.progress is not None:
             options.progress(number, len(part.stages))
     latest = max([state.latest, *(int(e.end.max()) for e in events.values() if len(e))])
     results = {name: new[name] for name in part.outputs}
-    store, swept = state.store, state.swept
-    if recorder is not None:
-        if store.rows > 2 * swept + SWEPT:
-            store = store.kept(part.rulebook.alternatives, _referring(part, state))
-            swept = store.rows
-        store = store.joined(options.arriving)
-        store = store.added(recorder.derivations(), recorder.archive())
+    store = told.store
     if options.retention is None:
         done = State(now, latest, derivations=store.derivations, archive=store.archive)
         return done, results
     waiting: dict[str, Relation] = {}
-    if recorder is not None:
+    if options.lineage:
         results, waiting = _settled(part, state, results, now)
+    elif options.further is not None:
+        _tell_again(part, state, told, options.further)
     kept = State(
         now,
         latest,
@@ -143,15 +150,33 @@ SWEPT = 64
 """So many rows of derivations are no matter, be they needed or not."""
 
 
-def _referring(part: Part, state: State) -> dict[str, Index]:
-    """The ids of the derived events that are remembered, and so may be bound, or be given out, in a
-    step to come; by type."""
-    held = [(name, rows.whole()) for name, rows in state.events.items() if name not in part.base]
-    held += [(name, rows.whole()) for name, rows in state.waiting.items()]
+def _referring(part: Part, state: State, recording: Recording) -> dict[str, Index]:
+    """The ids of the derived events of which derivations may yet be read, by type: they are
+    remembered, and so may be bound, or be given out, in a step to come; or they may get further
+    causes, which they can as long as they may be derived once more."""
+    effects = {asked.effect for asked in recording.pairs.values()}
+    held = [*state.events.items(), *state.waiting.items()]
+    held += [each for each in state.emitted.items() if each[0] in effects]
     found: dict[str, list[Index]] = {}
-    for name, events in held:
-        found.setdefault(name, []).append(event_ids(part.schemas[name], events))
+    for name, rows in held:
+        if name in recording.alternatives:
+            found.setdefault(name, []).append(event_ids(part.schemas[name], rows.whole()))
     return {name: np.concatenate(ids) for name, ids in found.items()}
+
+
+def _tell_again(
+    part: Part, state: State, told: Told, further: Callable[[str, Events], None]
+) -> None:
+    """Tell of events that were given before and rest on something new; only what may be derived
+    once more can."""
+    given = [(name, held) for name, held in state.emitted.items() if name in part.carried]
+    found = told.above_new() if given else {}
+    for name, held in given:
+        if name in found:
+            events = held.whole()
+            events = take(events, np.isin(event_ids(part.schemas[name], events), found[name]))
+            if len(events):
+                further(name, events)
 
 
 def moment_of(part: Part, state: State, horizons: Mapping[str, int]) -> Moment:
@@ -224,7 +249,7 @@ def _run_stage(
     inputs: Inputs,
     state: State,
     moment: Moment,
-    recorder: Recorder | None,
+    told: Told,
     used: dict[str, Relation],
 ) -> dict[str, Events]:
     """The new events of a stage; recursive ones to the fixpoint, each round from the last one."""
@@ -238,8 +263,8 @@ def _run_stage(
             name: Known(held, *([inputs.old[name]] if late else ()))
             for name, held in emitted.items()
         }
-        return _round(stage, every, inputs, known, moment, none, recorder, used)
-    told = {name: Seen(held) for name, held in emitted.items()}
+        return _round(stage, every, inputs, known, moment, none, told, used)
+    known_by_now = {name: Seen(held) for name, held in emitted.items()}
     total = {name: Growing(events) for name, events in none.items()}
     old = dict(inputs.old)
     nothing_new = {name: held.recent for name, held in nothing.items()}
@@ -252,11 +277,11 @@ def _run_stage(
         rounds = []
         for rules, new in zip(groups, news, strict=True):
             own = Inputs(old, new, inputs.known, last=inputs.last, gaps=inputs.gaps)
-            found = _round(stage, rules, own, told, moment, none, recorder, used)
+            found = _round(stage, rules, own, known_by_now, moment, none, told, used)
             rounds.append(found)
             for name, events in found.items():
                 total[name].add(events)
-                told[name].add(events)
+                known_by_now[name].add(events)
                 taken += len(events)
         expect(taken, RECURSIVE, lambda: _recursing(stage))
         if not any(len(events) for found in rounds for events in found.values()):
@@ -305,7 +330,7 @@ def _round(
     known: Mapping[str, Known | Seen],
     moment: Moment,
     none: Mapping[str, Events],
-    recorder: Recorder | None,
+    told: Told,
     used: dict[str, Relation],
 ) -> dict[str, Events]:
     """What some rules of a stage newly derive, without what is known already."""
@@ -313,7 +338,10 @@ def _round(
     for number in rules:
         rule, began = stage.rules[number], perf_counter()
         event = rule[0].conjunct.event
-        if _strides(stage, number, inputs):
+        recorder = told.recorder_of(event)
+        if rule[0].causes is not None:
+            parts[event] += told.causes(rule[0])
+        elif _strides(stage, number, inputs):
             parts[event] += derive_strides(rule[0], inputs, moment, recorder)
         elif not rule[0].conjunct.policy.consumes:
             parts[event] += derive(rule, inputs, moment, recorder)

@@ -1,4 +1,5 @@
-"""The derivations that are remembered, and an archive of the base events in them, by id.
+"""The derivations that are remembered, and an archive of events in them, by id: of base events
+where lineage is asked for, of effects and causes where a rule asks for those.
 
 Together they are a graph: from the id of an event to what was bound in each of its derivations, and
 on from there. A step adds to it; what nothing refers to any more goes once there is as much of it
@@ -17,19 +18,21 @@ import pyarrow.compute as pc
 
 from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import concat, take
-from thence.engine.output.recorder import BOUND, EVENT, ID, USE, atom_of
+from thence.engine.join.chains import spread
+from thence.engine.output.recorder import BOUND, DERIVATION, EVENT, ID, USE, atom_of
 from thence.engine.state.relation import Relation
 from thence.engine.state.sorted_run import key_hashes, probes
 from thence.model.arrow import from_numpy
 from thence.model.errors import StateError
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
-
-Alternatives = Mapping[str, Sequence[Prepared]]
-"""For each derived event, the alternatives of its rules, in the order of their numbers."""
+from thence.plan.recording import Alternatives
 
 Tables = Mapping[str, Events]
 """A table for each of some types of events."""
+
+Tops = dict[str, Index]
+"""Ids of events, by type."""
 
 FEW = 4
 """Rows are looked up by an index where the table has so many times as many."""
@@ -37,7 +40,7 @@ FEW = 4
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Derivations by the type of what was derived, and base events by type, with their ids."""
+    """Derivations by the type of what was derived, and archived events by type, with their ids."""
 
     derivations: Mapping[str, Relation] = field(default_factory=dict)
     archive: Mapping[str, Relation] = field(default_factory=dict)
@@ -93,31 +96,64 @@ class Store:
                 event: parts[0] if len(parts) == 1 else each_once(np.concatenate(parts))
                 for event, parts in bases.items()
             },
+            {event: ids.all() for event, ids in known.items()},
         )
+
+    def above(self, bound_by: Mapping[str, Sequence[str]], roots: Mapping[str, Index]) -> Tops:
+        """Some events, given by type and id, and all that rest on them; ``bound_by`` says which
+        types of events bind those of a type."""
+        known: dict[str, Ids] = {}
+        waiting = [(event, each_once(ids)) for event, ids in roots.items() if len(ids)]
+        while waiting:
+            event, ids = waiting.pop()
+            fresh = known.setdefault(event, Ids()).fresh(ids)
+            for other in bound_by.get(event, ()) if len(fresh) else ():
+                if other in self.derivations:
+                    rows = looked_up(self.derivations[other], BOUND, fresh)
+                    waiting.append((other, each_once(numbers(rows, EVENT))))
+        return {event: ids.all() for event, ids in known.items()}
+
+    def archived(self, event: str, ids: Index) -> Events:
+        """The archived events of a type that have some ids, each once."""
+        held = self.archive.get(event)
+        rows = None if held is None else _first_of_each(looked_up(held, ID, ids))
+        if rows is None or len(rows) < len(ids):
+            raise StateError(f"a derivation binds a '{event}' event that is not there")
+        return rows
 
     def base_events(self, behind: Behind) -> dict[str, Events]:
         """The base events that others rest on, each once."""
-        found = {}
-        for event, ids in behind.bases.items():
-            held = self.archive.get(event)
-            rows = None if held is None else _first_of_each(looked_up(held, ID, ids))
-            if rows is None or len(rows) < len(ids):
-                raise StateError(f"a derivation binds a '{event}' event that is not there")
-            found[event] = rows
-        return found
+        return {event: self.archived(event, ids) for event, ids in behind.bases.items()}
 
     def kept(self, alternatives: Alternatives, roots: Mapping[str, Index]) -> Store:
         """What some events rest on, and nothing else."""
         behind = self.behind(alternatives, roots)
-        return Store().added(behind.derivations, self.base_events(behind))
+        archive = self.base_events(behind)
+        for event, ids in behind.derived.items():
+            if event in self.archive:
+                archive[event] = _first_of_each(looked_up(self.archive[event], ID, ids))
+        return Store().added(behind.derivations, archive)
+
+    def unknown(self, derivations: Tables) -> Tables:
+        """Those rows of some tables that are of derivations that are not among these."""
+        found = dict(derivations)
+        for event, held in self.derivations.items():
+            rows = found.get(event)
+            if rows is not None and len(rows):
+                known = looked_up(held, DERIVATION, each_once(numbers(rows, DERIVATION)))
+                here = pc.is_in(rows.columns[DERIVATION], value_set=known.columns[DERIVATION])
+                found[event] = take(rows, ~here.to_numpy(zero_copy_only=False))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What some events rest on: rows of derivations by type, and the ids of base events."""
+    """What some events rest on: rows of derivations by type, the ids of base events, and those of
+    derived ones."""
 
     derivations: dict[str, Events]
     bases: dict[str, Index]
+    derived: dict[str, Index]
 
 
 class Ids:
@@ -144,6 +180,29 @@ class Ids:
     def all(self) -> Index:
         """All of them, in order."""
         return np.sort(np.concatenate([np.empty(0, np.int64), *self._runs]))
+
+
+def closed(pairs: Index, size: int, owners: Index, bound: Index) -> Index:
+    """What events rest on, through one another, until there is nothing more.
+
+    Events have numbers, and so have the ``size`` things that they may rest on: "this event rests on
+    that" is one number, ``event * size + thing``. ``pairs`` are those that are known, in order; and
+    each of the events ``owners`` is made of that in the same place of ``bound``.
+
+    >>> closed(np.array([2, 3]), 2, np.array([0, 2]), np.array([1, 0])).tolist()
+    [0, 1, 2, 3, 4, 5]
+    """
+    order = np.argsort(bound, kind="stable")
+    owners, bound = owners[order], bound[order]
+    known, fresh = Ids(), pairs
+    known.fresh(pairs)
+    while len(fresh):
+        events, things = np.divmod(fresh, size)
+        first = np.searchsorted(bound, events, "left")
+        sizes = np.searchsorted(bound, events, "right") - first
+        found = owners[spread(first, sizes)] * size + np.repeat(things, sizes)
+        fresh = known.fresh(each_once(found))
+    return known.all()
 
 
 def by_type(alternatives: Sequence[Prepared], rows: Events) -> list[tuple[str, Mask]]:

@@ -17,7 +17,7 @@ PURPOSES = {
     "waiting": "to complete lineage",
     "used": "used up",
     "derivations": "to tell derivations",
-    "archive": "to show in lineage",
+    "archive": "named by derivations",
 }
 """Why rows are remembered, by the table of state that they are in."""
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from thence.logic.conjunct import Retention
     from thence.model.events import Events
     from thence.model.schema import EventSchema
-    from thence.plan.tree import Part, Rulebook
+    from thence.plan.recording import Recording
+    from thence.plan.tree import Part
 
 FARTHEST = 2**60
 """Microseconds from 1970 beyond which nothing that a rule derives can lie."""
@@ -50,8 +51,10 @@ class Shape:
     instants: frozenset[str]
     """Events that are instants, or else the state would have no bound."""
     lineage: bool
-    rulebook: Rulebook
-    """The rules that derivations may be by."""
+    recording: Recording
+    """What there may be of derivations."""
+    told: Mapping[str, EventSchema]
+    """The schemas of all events that derivations may tell of."""
 
 
 def shape_of(
@@ -71,7 +74,8 @@ def shape_of(
         frozenset(part.consuming),
         frozenset(instants),
         lineage,
-        part.rulebook,
+        part.rulebook.recording(lineage),
+        part.rulebook.schemas,
     )
 
 
@@ -88,23 +92,23 @@ def check_state(state: State, shape: Shape, runs: bool = True) -> None:
     for first, last in (gap for gaps in state.gaps.values() for gap in gaps):
         if not -EVER <= first <= last <= EVER:
             raise StateError(f"it has not seen what ended from {first} to {last}")
-    if not shape.lineage and (state.derivations or state.archive):
+    if not shape.recording and (state.derivations or state.archive):
         raise StateError("there are derivations where none were kept")
     for part in PARTS:
         for name, held in getattr(state, part).items():
             for events in (held.recent, *(run.events for run in held.runs if runs)):
                 check_table(part, name, events, shape)
-    if runs and shape.lineage:
-        check_references(state, shape.base, shape.rulebook)
+    if runs and shape.recording:
+        check_references(state, shape.recording, shape.told, shape.lineage)
 
 
 def check_table(part: str, name: str, events: Events, shape: Shape) -> None:
     """Refuse rows that the relation ``name`` of a part of the state cannot hold."""
     try:
         if part == "derivations":
-            check_derivations(name, events, shape.rulebook)
+            check_derivations(name, events, shape.recording)
         elif part == "archive":
-            check_archive(name, events, shape.rulebook)
+            check_archive(name, events, shape.recording, shape.told)
         else:
             _check_table(part, name, events, shape)
     except StateError as problem:

@@ -6,7 +6,7 @@ own id, and whatever a derivation names, or somebody may ask for, is there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,14 @@ from thence.engine.state.derivation_store import by_type, numbers
 from thence.engine.state.state import State
 from thence.model.errors import StateError
 from thence.model.events import Events
+from thence.model.schema import EventSchema
 from thence.plan.prepared import Prepared
-from thence.plan.tree import Rulebook
+from thence.plan.recording import Recording
 
 
-def check_derivations(event: str, rows: Events, rulebook: Rulebook) -> None:
+def check_derivations(event: str, rows: Events, recording: Recording) -> None:
     """Refuse rows that derivations of an event cannot be."""
-    alternatives: Sequence[Prepared] = rulebook.alternatives.get(event, ())
+    alternatives: Sequence[Prepared] = recording.alternatives.get(event, ())
     _check_columns(rows, dict.fromkeys((EVENT, DERIVATION, USE, BOUND), pa.int64()))
     if any(column.null_count for column in rows.columns.values()):
         raise StateError("its derivations have gaps")
@@ -35,27 +36,36 @@ def check_derivations(event: str, rows: Events, rulebook: Rulebook) -> None:
             raise StateError(f"it has derivations of '{event}' by a rule that there is not")
 
 
-def check_archive(event: str, events: Events, rulebook: Rulebook) -> None:
-    """Refuse rows that base events with their ids cannot be."""
-    schema = rulebook.schemas.get(event)
-    if schema is None or event in rulebook.alternatives:
-        raise StateError(f"it has '{event}' events in its archive, which are no input")
+def check_archive(
+    event: str, events: Events, recording: Recording, schemas: Mapping[str, EventSchema]
+) -> None:
+    """Refuse rows that archived events with their ids cannot be."""
+    if event not in recording.archive:
+        raise StateError(f"it has '{event}' events in its archive, where none belong")
+    schema = schemas[event]
     _check_columns(events, {a.name: a.type.arrow for a in schema.attributes} | {ID: pa.int64()})
     if events.columns[ID].null_count or (numbers(events, ID) != event_ids(schema, events)).any():
         raise StateError(f"a '{event}' event has the id of another one")
 
 
-def check_references(state: State, base: Collection[str], rulebook: Rulebook) -> None:
-    """Refuse derivations, and derived events, that rest on what is not there."""
-    known = {event: numbers(held.whole(), ID) for event, held in state.archive.items()}
+def check_references(
+    state: State, recording: Recording, schemas: Mapping[str, EventSchema], lineage: bool
+) -> None:
+    """Refuse derivations that rest on what is not there; and with ``lineage``, where all of them
+    are recorded, derived events that have none."""
     derived = {event: held.whole() for event, held in state.derivations.items()}
-    known |= {event: numbers(rows, EVENT) for event, rows in derived.items()}
-    for event, rows in derived.items():
-        for other, own in by_type(rulebook.alternatives[event], rows):
-            _check_known(other, numbers(rows, BOUND)[own], known)
+    known = {event: numbers(rows, EVENT) for event, rows in derived.items()} if lineage else {}
     for name, held in (*state.events.items(), *state.waiting.items()):
-        if name not in base:
-            _check_known(name, event_ids(rulebook.schemas[name], held.whole()), known)
+        if lineage and name in recording.alternatives:
+            _check_known(name, event_ids(schemas[name], held.whole()), known)
+    known |= dict.fromkeys(recording.archive, np.empty(0, np.int64))
+    known |= {event: numbers(held.whole(), ID) for event, held in state.archive.items()}
+    for event, rows in derived.items():
+        if event in recording.archive:
+            _check_known(event, numbers(rows, EVENT), known)
+        for other, own in by_type(recording.alternatives[event], rows):
+            if lineage or other in recording.archive:
+                _check_known(other, numbers(rows, BOUND)[own], known)
 
 
 def _check_columns(events: Events, expected: dict[str, pa.DataType]) -> None:

@@ -1,61 +1,58 @@
 """``caused_by(x, y)``: whether ``y`` is among the events that ``x`` was made of, at any depth.
 
-What ``x`` can be made of is written in the rules that derive it. So for each pair of types that a
-program asks about there is an auxiliary event, at the interval of the effect, whose attributes are
-those of the effect, those of a cause, and its times. Its rules are the effect's own: once for each
-event in them that is such a cause itself, and once for each that was made of one in turn. The
-condition then is a join with that event; negated, its absence.
+Derivations tell. For each pair of types that a program asks about there is an auxiliary event, at
+the interval of the effect, whose attributes are those of the effect, those of a cause, and its
+times. It has no rule of its own: the engine fills it by reading derivations. The condition is a
+join with that event; negated, its absence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from thence.logic.alternatives import TooManyAlternatives
-from thence.logic.auxiliary import OWN, Auxiliary, canonical
+from thence.logic.auxiliary import OWN, Auxiliary
 from thence.logic.changes import changed
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, view_of
-from thence.logic.common_attributes import Shared, Way, same_variable, shared_attributes
+from thence.logic.common_attributes import made_of, same_variable, shared_attributes
 from thence.logic.conjunct import INNER
-from thence.logic.derivations import Derivation, derivations
-from thence.logic.expr import Aggregate, Attr, Call, CausedBy, Expr, TimeOf, Var, conjuncts, read_by
+from thence.logic.expr import Attr, Call, CausedBy, Const, Expr, TimeOf, Var, conjuncts, read_by
 from thence.logic.ops import (
     And,
-    AnyOne,
     Atom,
     HeadTerm,
     Label,
     LogicProgram,
     Moments,
-    Or,
     Pattern,
     Ref,
     Rule,
     SemiJoin,
     Where,
-    While,
     Within,
     exprs_of,
     walk,
 )
-from thence.logic.policy import UNRESTRICTED
 from thence.logic.scope import positive_parts
-from thence.model.source import Span
+from thence.model.schema import EventSchema
 from thence.model.suggestions import did_you_mean
+from thence.model.types import TIMESTAMP
 
 
-def with_causes(program: LogicProgram, auxiliary: Auxiliary) -> LogicProgram:
-    """The same program, with joins in the place of ``caused_by`` and the auxiliary rules they need.
+def with_causes(
+    program: LogicProgram, auxiliary: Auxiliary, schemas: Mapping[str, EventSchema]
+) -> LogicProgram:
+    """The same program, with joins in the place of ``caused_by`` and the auxiliary events they
+    need.
 
-    The program is one that was checked and has no patterns with rules of their own. Raises a
-    CheckError where a cause cannot be asked for.
+    The program is one that was checked, with these ``schemas``, and has no patterns with rules of
+    their own. Raises a CheckError where a cause cannot be asked for.
     """
     if not any(map(_asks, program.rules)):
         return program
-    causes = _Causes(program, auxiliary)
+    causes = _Causes(program, auxiliary, schemas)
     for event in auxiliary.events:
         auxiliary.define(event, map(causes.answered, auxiliary.rules_of(event)))
     rules = [causes.answered(rule) for rule in program.rules if rule.event not in auxiliary]
@@ -69,19 +66,22 @@ def _asks(rule: Rule) -> bool:
 
 @dataclass(slots=True)
 class _Causes:
-    """The auxiliary rules that a program needs, made as they are asked for."""
+    """The auxiliary events that a program needs, made as they are asked for."""
 
     program: LogicProgram
     auxiliary: Auxiliary
+    schemas: Mapping[str, EventSchema]
     problems: Problems = field(init=False)
     names: dict[str, tuple[str, ...]] = field(init=False)
     rules_of: dict[str, list[Rule]] = field(init=False)
+    tables: frozenset[str] = field(init=False)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
         self.problems = Problems(self.program.source)
         self.names = {event.name: event.names for event in self.program.events}
+        self.tables = frozenset(table.name for table in self.program.tables)
         self.rules_of = {}
         for rule in self.program.rules:
             self.names.setdefault(rule.event, tuple(term.name for term in rule.terms))
@@ -131,7 +131,8 @@ class _Causes:
             return pattern
         name, effect, cause = found
         alike = same_variable(*(_atoms(view, label) for label in (asked.effect, asked.cause)))
-        common = sorted({*self._shared(effect, cause), *alike})
+        shared = shared_attributes(effect, cause, self.rules_of, self.reach, self.names)
+        common = sorted({*shared, *alike})
         number = next(self._numbers)
         pair, moment = f"{INNER}pair {number}", f"{INNER}moment {number}"
         times = {which: Var(f"{INNER}{which} {number}") for which in ("start", "end")}
@@ -200,7 +201,7 @@ class _Causes:
                 did_you_mean(cause, self.reach(effect), self._made_of(effect)),
             )
         else:
-            return self.pair(effect, cause, asked.span), effect, cause
+            return self.pair(effect, cause), effect, cause
         return None
 
     def _made_of(self, effect: str) -> str:
@@ -226,31 +227,16 @@ class _Causes:
     def reach(self, effect: str) -> frozenset[str]:
         """The types of events that an event of a type can be made of, at any depth."""
         if effect not in self._reach:
-            found: dict[str, None] = {}
+            found: set[str] = set()
             waiting = [effect]
             for event in waiting:
-                for rule in self.rules_of.get(event, ()):
-                    for derivation in self._makings(rule):
-                        events = [atom.event for _, atom in derivation.atoms]
-                        fresh = [
-                            e for e in (*events, *sorted(derivation.repeated)) if e not in found
-                        ]
-                        found |= dict.fromkeys(fresh)
-                        waiting += dict.fromkeys(fresh)
+                read = {
+                    part.event for rule in self.rules_of.get(event, ()) for part in made_of(rule)
+                }
+                waiting += sorted(read - found - self.tables)
+                found |= read - self.tables
             self._reach[effect] = frozenset(found)
         return self._reach[effect]
-
-    def _makings(self, rule: Rule) -> list[Derivation]:
-        """The ways in which a rule makes results, of events."""
-        tables = {table.name for table in self.program.tables}
-        try:
-            found = derivations(rule)
-        except TooManyAlternatives:
-            return []
-        return [
-            replace(each, atoms=tuple(part for part in each.atoms if part[1].event not in tables))
-            for each in found
-        ]
 
     # -- the auxiliary events
 
@@ -262,153 +248,19 @@ class _Causes:
         terms += [HeadTerm(f"y.{each}", Attr(label, each)) for each in attributes]
         return self.auxiliary.event([Rule(OWN, tuple(terms), _labelled(label, event))])
 
-    def _shared(self, effect: str, cause: str) -> Shared:
-        """What an effect of a type always has in common with its causes of another."""
-
-        found: dict[str, list[Way]] = {}
-
-        def ways(event: str) -> list[Way]:
-            if event not in found:
-                rules = self.rules_of.get(event, ())
-                found[event] = [(rule, self._makings(rule)) for rule in rules]
-            return found[event]
-
-        return shared_attributes(effect, cause, ways, self.reach, self.names)
-
-    def pair(self, effect: str, cause: str, span: Span) -> str:
+    def pair(self, effect: str, cause: str) -> str:
         """The auxiliary event of which there is one for each effect of one type and its cause of
-        another."""
-        # Pairs may be of pairs of themselves, so they have a name before they have rules.
+        another. What its rule says of the cause is nothing but types."""
         name, new = self.auxiliary.reserved(f"{effect!r} by {cause!r}")
-        found: list[Rule] = []
-        for rule in self.rules_of[effect] if new else ():
-            if not self._can_look_into(rule, span):
-                continue
-            self._check_repeated(rule, cause, span)
-            self._check_counted(rule, cause, span)
-            for derivation in self._makings(rule):
-                results = self._results(rule) if derivation.group else None
-                for label, atom in derivation.atoms:
-                    if atom.event == cause:
-                        found.append(self._pair(derivation, label, derivation.body, results, rule))
-                    if cause in self.reach(atom.event):
-                        found += self._pair_through(cause, derivation, (label, atom), results, rule)
         if new:
-            self.auxiliary.define(name, found)
+            label, (of_effect, of_cause) = f"{INNER}x", (self.schemas[e] for e in (effect, cause))
+            told = [(a.name, a.type) for a in of_cause.attributes]
+            told += [(which, TIMESTAMP) for which in ("start", "end")]
+            terms = [HeadTerm(f"x.{each}", Attr(label, each)) for each in of_effect.names]
+            terms += [HeadTerm(f"y.{each}", Const(None, kind)) for each, kind in told]
+            self.auxiliary.define(name, [Rule(OWN, tuple(terms), _labelled(label, effect))])
+            self.auxiliary.causes[name] = cause
         return name
-
-    def _results(self, rule: Rule) -> str:
-        """The event for the results of one rule of an event."""
-        name, new = self.auxiliary.reserved(f"results of {canonical([rule])}")
-        if new:
-            self.auxiliary.define(name, [self.answered(rule)])
-        return name
-
-    def _check_repeated(self, rule: Rule, cause: str, span: Span) -> None:
-        """Refuse to look for a cause among repetitions."""
-        for derivation in self._makings(rule):
-            for event in sorted(derivation.repeated):
-                if event == cause or cause in self.reach(event):
-                    self.problems.error(
-                        span,
-                        f"'{rule.event}' repeats '{event}', and causes cannot be asked for among "
-                        "repetitions",
-                        "ask for the events around them, or collect instead of repeating",
-                    )
-
-    def _check_counted(self, rule: Rule, cause: str, span: Span) -> None:
-        """Refuse to look for a cause among so many rows: which those are, no pattern says."""
-        for part in walk(rule.body):
-            if isinstance(part, While) and part.mode == "collect" and part.rows is not None:
-                for event in sorted({a.event for a in walk(part.pattern) if isinstance(a, Atom)}):
-                    if event == cause or cause in self.reach(event):
-                        self.problems.error(
-                            span,
-                            f"'{rule.event}' collects the last {part.rows} '{event}', and causes "
-                            "cannot be asked for among a number of rows",
-                            "collect over a duration instead, `over 10 s of …`, or ask for the "
-                            "event that the window looks back from",
-                        )
-
-    def _can_look_into(self, rule: Rule, span: Span) -> bool:
-        """Whether a rule's own body tells what its results are made of."""
-        policy = rule.policy
-        collecting = any(derivation.group for derivation in self._makings(rule))
-        choosing = any(isinstance(p, Or | AnyOne) and len(p.parts) > 1 for p in walk(rule.body))
-        if policy == UNRESTRICTED or not (policy.merges or collecting or choosing):
-            return True
-        why = "merges matches" if policy.merges else "chooses among what it collects"
-        if not policy.merges and not collecting:
-            why = "chooses among alternatives"
-        self.problems.error(
-            span,
-            f"the policy of '{rule.event}' {why}, so its causes cannot be asked for",
-            "give what it chooses from a rule of its own",
-        )
-        return False
-
-    def _pair(
-        self,
-        derivation: Derivation,
-        cause: str,
-        body: Pattern,
-        results: str | None,
-        rule: Rule,
-        through: str | None = None,
-    ) -> Rule:
-        """A rule of a pair: the effect's own, with the values of the cause in the head. They are
-        those of an event, or, ``through`` one that it was made of in turn, of that one's pair."""
-        group = f"{INNER}group"
-        shown = list(zip(self.names[rule.event], rule.terms, strict=True))
-        values = {each: Attr(group, each) if results else term.value for each, term in shown}
-        if results is not None:
-            whole = f"{INNER}whole"
-            plain = [(n, t.value) for n, t in shown if not isinstance(t.value, Aggregate)]
-            body = _where(
-                SemiJoin(Label(whole, body, hidden=True), _labelled(group, results)),
-                [
-                    *_same_times(group, whole),
-                    *(same(Attr(group, each), value) for each, value in plain),
-                ],
-            )
-        terms = [HeadTerm(f"x.{each}", value) for each, value in values.items()]
-        event = through or derivation.event(cause)
-        for each in self.names[event]:
-            read = Attr(cause, f"y.{each}" if through else each)
-            terms.append(HeadTerm(f"y.{each}", read))
-        for which in ("start", "end"):
-            time = Attr(cause, f"y.{which}") if through else _time(cause, which)
-            terms.append(HeadTerm(f"y.{which}", time))
-        return self.answered(Rule(OWN, tuple(terms), body, rule.span, rule.head_span, rule.policy))
-
-    def _pair_through(
-        self,
-        cause: str,
-        derivation: Derivation,
-        part: tuple[str, Atom],
-        results: str | None,
-        rule: Rule,
-    ) -> Iterator[Rule]:
-        """A rule of a pair by way of an event between effect and cause."""
-        label, atom = part
-        if rule.policy != UNRESTRICTED:
-            self.problems.error(
-                rule.policy.span,
-                f"the policy of '{rule.event}' chooses before it is known what '{atom.event}' was "
-                "made of, so causes behind that cannot be asked for",
-                "give what it chooses from a rule of its own",
-            )
-            return
-        between = f"{INNER}between"
-        pair = self.pair(atom.event, cause, atom.span)
-        joined = _where(
-            SemiJoin(derivation.body, _labelled(between, pair)),
-            [
-                *_same_times(between, label),
-                *(same(Attr(between, f"x.{n}"), Attr(label, n)) for n in self.names[atom.event]),
-            ],
-        )
-        yield self._pair(derivation, between, joined, results, rule, through=cause)
 
 
 def same(one: Expr, other: Expr) -> Expr:

@@ -113,13 +113,23 @@ def _drafts(stages: Iterable[Stage], columns: Columns) -> list[_Draft]:
             stage = stage.eager
         conjuncts = _conjuncts(stage)
         earliest = max((home[use.event] for use in _uses(stage) if use.event in home), default=0)
-        place = _join(drafts, earliest, stage, conjuncts, columns)
+        if _reads_causes(stage) and not drafts[earliest].solutions:
+            # What it reads is there, and would have to travel otherwise.
+            drafts[earliest].stages.append(stage)
+            place = earliest
+        else:
+            place = _join(drafts, earliest, stage, conjuncts, columns)
         home |= dict.fromkeys(stage.events, place)
     return drafts
 
 
 def _conjuncts(stage: Stage) -> list[Conjunct]:
     return [alternative.conjunct for rule in stage.rules for alternative in rule]
+
+
+def _reads_causes(stage: Stage) -> bool:
+    """Whether a stage does nothing but read derivations."""
+    return all(alternative.causes is not None for rule in stage.rules for alternative in rule)
 
 
 def _has_key(stage: Stage, columns: Columns) -> bool:

@@ -24,10 +24,12 @@ def suppress(plan: Plan) -> Plan:
     stages = list(plan.stages)
     places = {event: number for number, stage in enumerate(stages) for event in stage.events}
     reads: dict[str, _Readings] = {}
-    outputs = frozenset(plan.outputs)
+    outputs, told = frozenset(plan.outputs), plan.rulebook.for_causes
     for number, stage in reversed(tuple(enumerate(stages))):
         own = [[*same.values()][::-1] for event in stage.events if (same := reads.get(event))]
-        if own and not stage.recursive and outputs.isdisjoint(stage.events):
+        if own and not (
+            stage.recursive or told.concerns(stage.events) or outputs & {*stage.events}
+        ):
             search = _Search(plan, places, number)
             rules = [search.suppressed(rule, own[0]) for rule in stage.rules]
             if all(rules):
