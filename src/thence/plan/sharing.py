@@ -66,7 +66,7 @@ class Shown:
 class Draft:
     """A plan in the making: rules are replaced, and auxiliary events come before what reads them.
 
-    Rules of recursive stages take no part: what they give is not known when a stage begins.
+    Rules of recursive stages share nothing: what they give is not known when a stage begins.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -85,7 +85,11 @@ class Draft:
 
     def type_of(self, conjunct: Conjunct, column: Column) -> Type:
         """The type of a column that a conjunct reads."""
-        found = self._schemas[conjunct.atoms[column.atom].event].type_of(column.name)
+        return self.attribute(conjunct.atoms[column.atom].event, column.name)
+
+    def attribute(self, event: str, name: str) -> Type:
+        """The type of an attribute of an event."""
+        found = self._schemas[event].type_of(name)
         assert found is not None
         return found
 
@@ -96,6 +100,11 @@ class Draft:
     def put(self, place: Place, rule: Rule) -> None:
         """Replace a rule."""
         self._rules[place.stage][place.rule] = rule
+        self.changed = True
+
+    def put_all(self, stage: int, rules: Sequence[Rule]) -> None:
+        """Replace all rules of a stage."""
+        self._rules[stage] = list(rules)
         self.changed = True
 
     def _fresh_name(self, event: str) -> str:
