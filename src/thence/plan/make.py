@@ -11,6 +11,7 @@ from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
 from thence.plan.rewrites.index_selections import index_selections
+from thence.plan.rewrites.linearise import linearise
 from thence.plan.rewrites.merge_timers import merge_timers
 from thence.plan.rewrites.share_constants import share_constants
 from thence.plan.rewrites.share_equal_rules import share_equal_rules
@@ -25,6 +26,7 @@ Rewrite = Callable[[Plan], Plan]
 
 REWRITES: tuple[Rewrite, ...] = (
     merge_timers,
+    linearise,
     share_equal_rules,
     share_constants,
     share_windows,

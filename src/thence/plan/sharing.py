@@ -66,7 +66,7 @@ class Shown:
 class Draft:
     """A plan in the making: rules are replaced, and auxiliary events come before what reads them.
 
-    Rules of recursive stages take no part: what they give is not known when a stage begins. Nor do
+    Rules of recursive stages share nothing: what they give is not known when a stage begins. Nor do
     those whose derivations somebody reads: a result stays made of what the rules say.
     """
 
@@ -79,15 +79,23 @@ class Draft:
         self.changed = False
 
     def rules(self) -> Iterator[tuple[Place, Rule]]:
-        """The rules that may be replaced, in order."""
+        """The rules that may be replaced one by one, in order."""
         for number, stage in enumerate(self._plan.stages):
-            if not stage.recursive and not self._told.concerns(stage.events):
+            if not stage.recursive and not self.is_told(stage):
                 for place in range(len(stage.rules)):
                     yield Place(number, place), self._rules[number][place]
 
+    def is_told(self, stage: Stage) -> bool:
+        """Whether somebody reads how the events of a stage were derived."""
+        return self._told.concerns(stage.events)
+
     def type_of(self, conjunct: Conjunct, column: Column) -> Type:
         """The type of a column that a conjunct reads."""
-        found = self._schemas[conjunct.atoms[column.atom].event].type_of(column.name)
+        return self.attribute(conjunct.atoms[column.atom].event, column.name)
+
+    def attribute(self, event: str, name: str) -> Type:
+        """The type of an attribute of an event."""
+        found = self._schemas[event].type_of(name)
         assert found is not None
         return found
 
@@ -98,6 +106,11 @@ class Draft:
     def put(self, place: Place, rule: Rule) -> None:
         """Replace a rule."""
         self._rules[place.stage][place.rule] = rule
+        self.changed = True
+
+    def put_all(self, stage: int, rules: Sequence[Rule]) -> None:
+        """Replace all rules of a stage."""
+        self._rules[stage] = list(rules)
         self.changed = True
 
     def _fresh_name(self, event: str) -> str:

@@ -61,6 +61,24 @@ class Stage:
         """Whether a rule goes on from its own results by the same stride."""
         return len(self.rules[number]) == 1 and self.rules[number][0].stride is not None
 
+    def goes_round(self, number: int) -> bool:
+        """Whether a rule reads what its own stage derives: no other has more to give in a second
+        round."""
+        return any(use.event in self.events for alt in self.rules[number] for use in alt.uses)
+
+    @property
+    def met_again(self) -> frozenset[str]:
+        """The events of a recursion that are joined with others of it, or go on by a stride: what
+        one round has found of them, a later one may ask for. Of all others only what is new is
+        read."""
+        joins = (
+            (alt.stride, [use.event for use in alt.uses if use.event in self.events])
+            for rule in self.rules
+            for alt in rule
+        )
+        again = (events for stride, events in joins if len(events) > 1 or stride is not None)
+        return frozenset(event for events in again for event in events)
+
     def rule_name(self, number: int) -> str:
         """What a rule is called in state; whatever its event is called, neither ``/`` nor ``|``
         comes before the number."""

@@ -272,6 +272,8 @@ def _run_stage(
     striding = [number for number in every if _strides(stage, number, inputs)]
     groups = [[n for n in every if n not in striding], *([n] for n in striding)]
     news: list[Mapping[str, Events]] = [{**inputs.new, **none}] * len(groups)
+    added: Mapping[str, Events] = inputs.new
+    met_again = stage.met_again
     taken = 0
     while True:
         rounds = []
@@ -287,11 +289,13 @@ def _run_stage(
         if not any(len(events) for found in rounds for events in found.values()):
             return {name: events.all() for name, events in total.items()}
         # What this round has seen is old for the next; only what it found is new.
-        old |= {name: old[name].added(events) for name, events in news[0].items()}
+        old |= {name: old[name].added(events) for name, events in added.items() if len(events)}
         news = [
             {**nothing_new, **_together([f for n, f in enumerate(rounds) if n == 0 or n != place])}
             for place in range(len(groups))
         ]
+        added = {name: news[0][name] for name in met_again}
+        groups[0] = [number for number in groups[0] if stage.goes_round(number)]
         moment = moment.afterwards
 
 
