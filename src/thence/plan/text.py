@@ -58,10 +58,11 @@ def _kept(plan: Plan, event: str) -> str:
 
 
 def _looked_up(plan: Plan, schema: EventSchema) -> str:
+    rows = "" if schema.rows_from is None else f" {schema.rows_from}"
     if schema.name not in plan.columns:
-        return "   -- not used"
+        return f"{rows}   -- not used"
     columns = ", ".join(sorted(plan.columns[schema.name])) or "none"
-    return f"   -- true at all times, in every place; columns read: {columns}"
+    return f"{rows}   -- true at all times, in every place; columns read: {columns}"
 
 
 def _uses(plan: Plan, rule: Prepared) -> list[str]:
