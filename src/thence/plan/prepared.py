@@ -61,15 +61,18 @@ class Prepared:
         as_written: bool = False,
         selection: Selection | None = None,
         demand: Demand | None = None,
+        by_values: bool = True,
     ) -> None:
         """``decided`` says that it is a part of another join: that with a given first and last
         event. ``as_written`` says that its atoms are bound in the order of the text. With a
         ``selection`` there is no join: rows of one event are taken as they are. ``demand``
-        says which atom asks for results, where one does."""
+        says which atom asks for results, where one does. ``by_values`` says that rows of tables may
+        be found by a range of their values."""
         self.conjunct = conjunct
         self.selection = selection
         self.decided = decided
         self.as_written = as_written
+        self.by_values = by_values
         self.steps: dict[Any, Step] = {}
         """How atoms are bound once others are, as far as somebody has asked."""
         self.lookups: dict[tuple[int, int], tuple[Link, ...]] = {}
@@ -95,7 +98,14 @@ class Prepared:
     @property
     def in_text_order(self) -> Prepared:
         """The same join, whose atoms are bound in the order of the text."""
-        return Prepared(self.conjunct, self.decided, True, self.selection, self.demand)
+        how = (self.decided, True, self.selection, self.demand, self.by_values)
+        return Prepared(self.conjunct, *how)
+
+    @property
+    def not_by_values(self) -> Prepared:
+        """The same join, which finds no rows of tables by a range of their values."""
+        how = (self.decided, self.as_written, self.selection, self.demand, False)
+        return Prepared(self.conjunct, *how)
 
     def _resolve(self, node: int) -> tuple[int, int]:
         offset = 0

@@ -34,6 +34,7 @@ from thence.engine.join.search import (
     time_range,
     unsettled,
 )
+from thence.engine.join.value_search import value_search
 from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect, named
 from thence.engine.limits.measure import Joined, measured
 from thence.logic.bounds import Constraint
@@ -434,6 +435,10 @@ class _Join:
             yield self.neighbours.reached(match, atom, most if ahead else least)
             return
         key = self.key(match, step)
+        found = value_search(match, atom, step.values, key) if step.values is not None else None
+        if found is not None:
+            yield found
+            return
         classes = length_classes(rel)
         if not classes:
             yield search(match, atom, step.times, self.bounds, step.open, key)
