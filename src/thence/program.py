@@ -496,10 +496,12 @@ class Program:
     def _facts(self, plan: Plan, tables: Any) -> dict[str, Events]:
         """The rows of the tables; none of a table that no rule looks into."""
         from thence.engine.arrays.rows import empty
+        from thence.engine.join.shape_search import check_shapes
         from thence.io.facts import read_tables
 
         read = [name for name in self._table_schemas if name in plan.columns]
         found = read_tables(tables, self._table_schemas, read, self.folder)
+        check_shapes((alt for s in plan.stages for rule in s.rules for alt in rule), found)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
         return found | unread
 

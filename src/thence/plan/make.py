@@ -42,7 +42,7 @@ CHOICES: dict[str, str] = {
     "pushdown": "Read only the columns, and remember only the rows, that some rule can use.",
     "streaming": "Remember nothing of an event that ends no earlier than what it is joined with.",
     "semi_join": "Remember an event only if it meets what must have come before it.",
-    "value_ranges": "Find rows of tables by a range of their values, not one by one.",
+    "value_ranges": "Find rows of tables by ranges of values and places of shapes, not each one.",
 }
 """What the engine does only because the plan says so, by the name that switches it off."""
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thence.engine.arrays.rows import select
+from thence.engine.join.shape_search import check_shapes
 from thence.engine.state.relation import Relation
 from thence.engine.state.state import State, decode, encode
 from thence.io.facts import checked_tables, read_tables
@@ -57,6 +58,7 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
     """The rows of the tables that a part looks into; of those, only the columns that it reads, or
     all of them."""
     found = read_tables(tables, program._table_schemas, part.tables, program.folder)
+    check_shapes((alt for stage in part.stages for rule in stage.rules for alt in rule), found)
     if whole:
         return found
     columns = part.columns
