@@ -35,6 +35,18 @@ def test_disjoint_ranges_are_searched_and_not_tried_one_by_one() -> None:
     assert candidates(off, events, table) == 1000 * count + count
 
 
+def test_a_row_that_must_not_be_there_is_searched_too() -> None:
+    text = RULE + "r(x) <- e(_, x), not (t(_, lo, hi, _) where lo <= x and x < hi);"
+    lo = np.arange(200) * 10.0
+    table = {"t": pa.table({"k": [1] * 200, "lo": lo, "hi": lo + 5, "n": range(200)})}
+    events = {"e": pa.table({"k": [1] * 400, "x": np.arange(400) * 5.0 + 1, "time": range(400)})}
+    searched, tried = (thence.compile(text, without=w) for w in ([], ["value_ranges"]))
+    found = searched.run(events, tables=table)["r"]
+    assert found.num_rows == 200 and found.equals(tried.run(events, tables=table)["r"])
+    assert "      found: by a range of values\n" in searched.explain()
+    assert "found: by" not in tried.explain()
+
+
 def test_explain_says_so() -> None:
     told = {"e": {"rows": 10}, "t": {"rows": 10_000}}
     shown = thence.compile(PROGRAM, statistics=told).explain()

@@ -21,7 +21,7 @@ from thence.logic.expr import Expr
 from thence.plan.ends import unread
 from thence.plan.nearest import Side
 from thence.plan.repetitions import leads_alone, other_end
-from thence.plan.value_ranges import Place, ValueRange, place, value_range
+from thence.plan.value_ranges import Place, ValueRange, ways_into
 
 if TYPE_CHECKING:
     from thence.plan.prepared import Prepared
@@ -293,8 +293,7 @@ def _step(
         unmet = [p for p, atoms in later if not atoms <= set(after)]
         witness = _witness(prepared, bound, atom, open_, unmet, atom in instants)
     is_last = len(after) == len(conjunct.positive)
-    values = value_range(prepared, bound, atom, predicates) if bound else None
-    around = place(prepared, bound, atom, predicates) if bound else None
+    values, around = ways_into(prepared, bound, atom, predicates) if bound else (None, None)
     strategy = _strategy(prepared, bound, atom, bool(nearest))
     if strategy == "lookup" and (values is not None or around is not None):
         strategy = "values" if around is None else "shapes"

@@ -9,12 +9,12 @@ a point must be inside, a spatial index does the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from thence.logic.conjunct import Column
+from thence.logic.conjunct import Column, WindowUse
 from thence.logic.expr import Call, Const, Expr
 from thence.model.types import FLOAT
 
@@ -57,18 +57,37 @@ class Place:
     y: Expr
 
 
-def place(
-    prepared: Prepared, bound: Iterable[int], atom: int, predicates: Iterable[Expr]
+def _place(
+    prepared: Prepared, bound: frozenset[int], atom: int, predicates: Sequence[Expr]
 ) -> Place | None:
-    """The point around which the shapes of a table's rows must be; None where nothing says so."""
-    if not prepared.uses[atom].fact or not prepared.by_values:
-        return None
     for predicate in predicates:
         match predicate:
             case Call("inside", (x, y, Column(of, name))) if of == atom:
-                if prepared.atoms_of(prepared.reads(x) | prepared.reads(y)) <= set(bound):
+                if prepared.atoms_of(prepared.reads(x) | prepared.reads(y)) <= bound:
                     return Place(name, x, y)
     return None
+
+
+def ways_into(
+    prepared: Prepared, bound: Iterable[int], atom: int, predicates: Sequence[Expr]
+) -> tuple[ValueRange | None, Place | None]:
+    """The range in which the rows of a table lie that go with some bound atoms, and the point that
+    their shapes are around; None for what nothing says."""
+    if not prepared.uses[atom].fact or not prepared.by_values:
+        return None, None
+    known = frozenset(bound)
+    return (
+        _value_range(prepared, known, atom, predicates),
+        _place(prepared, known, atom, predicates),
+    )
+
+
+def ways_into_window(
+    prepared: Prepared, window: WindowUse
+) -> tuple[ValueRange | None, Place | None]:
+    """The same for rows that a table must not have, given the whole match."""
+    bound = prepared.conjunct.positive
+    return ways_into(prepared, bound, window.atom, window.predicates)
 
 
 def shape_columns(prepared: Prepared) -> Iterator[tuple[str, str]]:
@@ -85,13 +104,10 @@ def shape_columns(prepared: Prepared) -> Iterator[tuple[str, str]]:
             stack += node.args
 
 
-def value_range(
-    prepared: Prepared, bound: Iterable[int], atom: int, predicates: Iterable[Expr]
+def _value_range(
+    prepared: Prepared, bound: frozenset[int], atom: int, predicates: Sequence[Expr]
 ) -> ValueRange | None:
-    """The range in which the rows of a table lie that go with some bound atoms; None where nothing
-    says so. One column with both ends comes before two columns with one each."""
-    if not prepared.uses[atom].fact or not prepared.by_values:
-        return None
+    """One column with both ends comes before two columns with one each."""
     most: list[Limit] = []
     least: list[Limit] = []
     for predicate in (part for each in predicates for part in (each, *_implied(each, atom))):
@@ -100,7 +116,7 @@ def value_range(
                 for own, other, word in ((left, right, sign), (right, left, _TURNED[sign])):
                     if not isinstance(own, Column) or own.atom != atom:
                         continue
-                    if prepared.atoms_of(prepared.reads(other)) <= set(bound):
+                    if prepared.atoms_of(prepared.reads(other)) <= bound:
                         limit = Limit(own.name, other, word[-1] == "=")
                         (most if word[0] == "<" else least).append(limit)
     for above, below in product(most, least):

@@ -35,8 +35,7 @@ from thence.engine.join.search import (
     time_range,
     unsettled,
 )
-from thence.engine.join.shape_search import Located, shape_search
-from thence.engine.join.value_search import value_search
+from thence.engine.join.shape_search import Located, by_values
 from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect, named
 from thence.engine.limits.measure import Joined, measured
 from thence.logic.bounds import Constraint
@@ -438,7 +437,7 @@ class _Join:
             yield self.neighbours.reached(match, atom, most if ahead else least)
             return
         key = self.key(match, step)
-        found = self.by_values(match, step, key)
+        found = by_values(match, atom, step.values, step.place, key)
         if found is not None:
             yield found
             return
@@ -454,14 +453,6 @@ class _Join:
                 ]
             )
             yield search(match, atom, step.times, bounds, step.open, key, rows)
-
-    def by_values(self, match: Match, step: Step, key: Key | None) -> Candidates | Located | None:
-        """The rows of a table that lie in a range, or around a point, where that can be told."""
-        if step.place is not None:
-            return shape_search(match, step.atom, step.place, key)
-        if step.values is not None:
-            return value_search(match, step.atom, step.values, key)
-        return None
 
     def key(self, match: Match, step: Step) -> Key | None:
         """Codes of the columns that must be equal, for the match and for the atom's rows."""

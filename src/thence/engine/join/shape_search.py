@@ -16,7 +16,8 @@ from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.ranges import CHUNK
 from thence.engine.arrays.step_memo import remembered
 from thence.engine.join.match import Match
-from thence.engine.join.search import Key
+from thence.engine.join.search import Candidates, Key
+from thence.engine.join.value_search import value_search
 from thence.engine.values.evaluate import evaluate
 from thence.engine.values.functions.conversions import to_float
 from thence.model.arrow import to_numpy
@@ -24,7 +25,7 @@ from thence.model.errors import EvaluationError, InputError
 from thence.model.events import Events
 from thence.model.shapes import MISSING, read_shapes, shape_problem, shapely
 from thence.plan.prepared import Prepared
-from thence.plan.value_ranges import Place, shape_columns
+from thence.plan.value_ranges import Place, ValueRange, shape_columns
 
 MOST_PAIRS = 1 << 24
 """How many pairs of a point and a box may be there at a time, if all points are in all boxes."""
@@ -73,6 +74,15 @@ class Located:
 
 def _together(parts: list[tuple[Index, Index]]) -> tuple[Index, Index]:
     return np.concatenate([p for p, _ in parts]), np.concatenate([r for _, r in parts])
+
+
+def by_values(
+    match: Match, atom: int, values: ValueRange | None, place: Place | None, key: Key | None
+) -> Candidates | Located | None:
+    """The rows of a table that lie around a point, or in a range, where that can be told."""
+    if place is not None:
+        return shape_search(match, atom, place, key)
+    return None if values is None else value_search(match, atom, values, key)
 
 
 def shape_search(match: Match, atom: int, place: Place, key: Key | None) -> Located | None:
