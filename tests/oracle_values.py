@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
+import oracle_geometry
+
 from thence.logic.expr import Call, Const, Expr
 
 NAN = float("nan")
@@ -233,6 +235,8 @@ STRICT: dict[str, Callable[..., Any]] = {
     "round": nearest,
     "sqrt": lambda x: math.sqrt(x) if x >= 0 else NAN,
     "power": lambda a, b: float(a) ** float(b),
+    "distance": oracle_geometry.distance,
+    "inside": oracle_geometry.inside,
     "floor": math.floor,
     "ceil": math.ceil,
     "year": lambda t: t.year,

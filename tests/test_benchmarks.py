@@ -19,6 +19,7 @@ from benchmarks.state import provenance
 from benchmarks.state import run as state
 from benchmarks.state.subjects import BARRED, OPERATORS, Feed, Subject
 from benchmarks.suppress import run as suppress
+from benchmarks.tables import run as lookups
 
 
 def test_events_are_a_millisecond_apart() -> None:
@@ -155,6 +156,11 @@ def test_a_suppressed_sub_expression_answers_as_an_eager_one_does(
 ) -> None:
     assert suppress.main(["--quick"]) == 0
     assert "answers differ" not in capsys.readouterr().out
+
+
+def test_look_ups_find_what_they_must(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lookups.main(["--quick"]) == 0
+    assert "WRONG" not in capsys.readouterr().out
 
 
 def test_lineage_changes_no_result_of_its_benchmark(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,6 +53,42 @@ def test_a_table_is_a_dataframe_or_what_a_run_takes(spark: Any) -> None:
     assert rows(ts.detect(PROGRAM, frames(spark), tables=tables).toArrow()) == FOUND
 
 
+FROM_SPARK = thence.compile("""
+    event checkout(id string);
+    table catalogue(book string, title string) from spark 'stock';
+    lent(id, t) <- checkout(id), catalogue(id, t);
+""")
+
+
+def test_rows_are_where_the_program_says(spark: Any, tmp_path: Path) -> None:
+    stock = CATALOGUE.append_column("note", pa.array([None, None], pa.string()))
+    spark.createDataFrame(stock).createOrReplaceTempView("stock")
+    (tmp_path / "lost.csv").write_text("book,since\nb2,May\n")
+    (tmp_path / "rules.thence").write_text("""
+        event checkout(id string);
+        table catalogue(book string, title string) from spark 'stock';
+        table lost(book string) from 'lost.csv';
+        missing(id, t) <- checkout(id), catalogue(id, t), lost(id);
+    """)
+    program = thence.load(tmp_path / "rules.thence")
+    found = ts.detect(program, {"checkout": frames(spark)["checkout"]}, "missing").toArrow()
+    assert found["t"].to_pylist() == ["Ulysses"]
+    given = ts.detect(
+        program, {"checkout": frames(spark)["checkout"]}, "missing", tables={"lost": []}
+    )
+    assert given.toArrow().num_rows == 0
+
+
+def test_a_table_of_spark_that_does_not_fit_is_named(spark: Any) -> None:
+    spark.catalog.dropTempView("stock")
+    checkouts = {"checkout": frames(spark)["checkout"]}
+    with pytest.raises(thence.InputError, match=r"Spark's 'stock', which cannot be read: .*stock"):
+        ts.detect(FROM_SPARK, checkouts)
+    spark.createDataFrame(pa.table({"book": ["b1"]})).createOrReplaceTempView("stock")
+    with pytest.raises(thence.InputError, match="table 'catalogue' has no column 'title'"):
+        ts.detect(FROM_SPARK, checkouts)
+
+
 def test_lineage_names_rows_without_a_time(spark: Any) -> None:
     found = ts.detect(PROGRAM, frames(spark), "missing", tables=TABLES, lineage=True).toArrow()
     (lineage,) = found["lineage"].to_pylist()

@@ -40,6 +40,10 @@ EVENTS = [
     "o: A, w: extend(o, 4 s), while w: not b",
     "o: A, w: extend(o, 4 s), while w: not (b and t)",
     "o: A, w: extend(o, 4 s), while w: not (b and not u)",
+    "o: A, l: T, l.x <= o.x and o.x < l.y",
+    "o: A, l: T, l.y >= o.x - 1 and l.y <= o.x + 1",
+    "o: A seq B within 5 s, l: T, o.y < l.x",
+    "o: A, not (k: t where k.x <= o.x and o.x < k.y)",
     "at '1970-01-01T00:00:05Z', T",
     "w: (at '1970-01-01T00:00:02Z' seq at '1970-01-01T00:00:07Z'), T, while w: not a",
 ]

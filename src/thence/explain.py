@@ -109,7 +109,7 @@ def order_text(rule: Prepared, steps: Sequence[Step]) -> str:
     words = []
     for step in steps:
         how = "" if step.strategy == "scan" else f" by {_STRATEGIES[step.strategy]}"
-        keyed = " and key" if step.strategy == "range" and step.links else ""
+        keyed = " and key" if step.strategy in ("range", "values", "shapes") and step.links else ""
         witness = "" if step.witness == "all" else f" ({_WITNESSES[step.witness]})"
         words.append(f"{atom_name(rule.conjunct, step.atom)}{how}{keyed}{witness}")
     return ", then ".join(words)
@@ -118,6 +118,8 @@ def order_text(rule: Prepared, steps: Sequence[Step]) -> str:
 _STRATEGIES = {
     "range": "time",
     "lookup": "key",
+    "values": "a range of values",
+    "shapes": "where shapes are",
     "neighbour": "what is next to it",
     "chain": "the chain that leads to it",
 }

@@ -63,6 +63,8 @@ class Program:
         self._name = name
         self.without = tuple(without)
         """The optimisations that are switched off."""
+        self.folder: Path | None = None
+        """Where paths in the program begin that are relative; None is the current folder."""
         self._last: Measured | None = None
         self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
         with _without_collection_pauses():
@@ -494,10 +496,12 @@ class Program:
     def _facts(self, plan: Plan, tables: Any) -> dict[str, Events]:
         """The rows of the tables; none of a table that no rule looks into."""
         from thence.engine.arrays.rows import empty
+        from thence.engine.join.shape_search import check_shapes
         from thence.io.facts import read_tables
 
         read = [name for name in self._table_schemas if name in plan.columns]
-        found = read_tables(tables, self._table_schemas, read)
+        found = read_tables(tables, self._table_schemas, read, self.folder)
+        check_shapes((alt for s in plan.stages for rule in s.rules for alt in rule), found)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
         return found | unread
 
@@ -561,7 +565,7 @@ def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> 
 
 
 def load(path: str | Path, *, without: Iterable[str] = (), statistics: Any = None) -> Program:
-    """Compile the program in a file; see :func:`compile`."""
+    """Compile the program in a file; see :func:`compile`. Paths in it begin at its folder."""
     if not isinstance(path, str | Path):
         raise BuildError(f"load takes the path of a program file, not {type(path).__name__}")
     try:
@@ -574,7 +578,9 @@ def load(path: str | Path, *, without: Iterable[str] = (), statistics: Any = Non
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
     except ValueError as error:  # a NUL, or half a character
         raise InputError(f"cannot read '{path}': {error}") from None
-    return compile(text, str(path), without=without, statistics=statistics)
+    program = compile(text, str(path), without=without, statistics=statistics)
+    program.folder = Path(path).absolute().parent
+    return program
 
 
 def check(text: str) -> list[Diagnostic]:

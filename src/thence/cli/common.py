@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -144,6 +144,21 @@ def parse_tables(program: Program, given: Sequence[str] | None) -> dict[str, lis
             )
         found.setdefault(name, []).append(path)
     return found
+
+
+def files_of_tables(program: Program, given: Collection[str]) -> list[str]:
+    """The files that a program reads tables from because it says so, and no others are given."""
+    from thence.io.facts import table_path
+
+    stated = {each.name: each.rows_from for each in program.tables}
+    return [
+        table_path(rows_from, program.folder)
+        for name, rows_from in stated.items()
+        if rows_from is not None
+        and rows_from.kind == "file"
+        and name in program.plan.columns
+        and name not in given
+    ]
 
 
 def formulas_in(asked: CsvFormulas | None, as_csv: bool) -> Literal["keep", "escape"]:

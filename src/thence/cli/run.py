@@ -22,6 +22,7 @@ from thence.cli.common import (
     Shards,
     Tables,
     emitted,
+    files_of_tables,
     formulas_in,
     instant,
     load_program,
@@ -125,6 +126,7 @@ def run(
         sources = parse_sources(events)
         tables = parse_tables(program, table)
         read = [*paths_in(sources), *(path for paths in tables.values() for path in paths)]
+        read += files_of_tables(program, tables)
         refuse_input(asked, (path for path in read if not is_address(path)))
         if engine is Engine.embedded:
             found = _in_process(program, sources, tables, asked)

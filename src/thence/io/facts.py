@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,22 @@ from thence.io.frames import Frame
 from thence.io.ingest import frames_of
 from thence.model.errors import InputError
 from thence.model.events import Events
-from thence.model.schema import EventSchema
+from thence.model.schema import EventSchema, RowsFrom
 from thence.model.suggestions import question
 from thence.model.types import Type
 
 
 def read_tables(
-    tables: Any, schemas: Mapping[str, EventSchema], needed: Collection[str]
+    tables: Any,
+    schemas: Mapping[str, EventSchema],
+    needed: Collection[str],
+    folder: Path | None = None,
 ) -> dict[str, Events]:
     """The rows of each needed table, with all its columns in the types declared.
 
-    ``tables`` maps names to tables, or is None. Rows have no time: theirs is the epoch, which
-    nothing compares.
+    ``tables`` maps names to tables, or is None; of a table that is not among them, the rows are
+    where its declaration says, with paths that begin at ``folder``. Rows have no time: theirs is
+    the epoch, which nothing compares.
 
     >>> from thence.model.schema import Attribute
     >>> from thence.model.types import INT
@@ -33,6 +38,27 @@ def read_tables(
     >>> found["seat"].columns["n"].to_pylist(), found["seat"].start
     ([7, 8], array([0, 0]))
     """
+    given = checked_tables(tables, schemas)
+    stated = {name: schemas[name].rows_from for name in needed if name not in given}
+    missing = [name for name, rows_from in stated.items() if rows_from is None]
+    if missing:
+        shown = ", ".join(str(schemas[name]) for name in missing)
+        verb = "is" if len(missing) == 1 else "are"
+        raise InputError(
+            f"tables: the program looks into {shown}, which {verb} not given. Pass "
+            f"tables={{{missing[0]!r}: …}}, or --table {missing[0]}=PATH on the command line; or "
+            f"say in the program where its rows are: table {missing[0]}(…) from 'PATH';"
+        )
+    found = {}
+    for name in needed:
+        schema = schemas[name]
+        frames = _given(given[name], schema) if name in given else _stated(schema, folder)
+        found[name] = _read(frames, schema)
+    return found
+
+
+def checked_tables(tables: Any, schemas: Mapping[str, EventSchema]) -> Mapping[str, Any]:
+    """The tables that a caller gives, by name; each is one that the program declares."""
     given = {} if tables is None else tables
     if not isinstance(given, Mapping):
         raise InputError(
@@ -46,22 +72,49 @@ def read_tables(
                 f"tables: the program declares no table {name!r}.{question(name, schemas)} "
                 f"Declared are: {known}."
             )
-    missing = [name for name in needed if name not in given]
-    if missing:
-        shown = ", ".join(str(schemas[name]) for name in missing)
-        verb = "is" if len(missing) == 1 else "are"
+    return given
+
+
+def table_path(rows_from: RowsFrom, folder: Path | None) -> str:
+    """The path of a table's files; one that is relative begins at the program's folder."""
+    from thence.io.files import is_address  # noqa: PLC0415 (most programs read no files)
+
+    if is_address(rows_from.name):
         raise InputError(
-            f"tables: the program looks into {shown}, which {verb} not given. Pass "
-            f"tables={{{missing[0]!r}: …}}, or --table {missing[0]}=PATH on the command line."
+            f"'{rows_from.name}' is not in this file system: let Spark read it, and give the "
+            "DataFrame as one of tables={…}, or say from spark 'db.name'."
         )
-    return {name: _read(given[name], schemas[name]) for name in needed}
+    given = Path(rows_from.name).expanduser()
+    return str(given if folder is None else folder / given)
 
 
-def _read(table: Any, schema: EventSchema) -> Events:
-    label = f"tables[{schema.name!r}]"
+def _given(table: Any, schema: EventSchema) -> Iterator[Frame]:
+    """The frames of a table that a caller gives."""
+    for frame, _ in frames_of(table, f"tables[{schema.name!r}]", lambda: _columns(schema)):
+        yield frame
+
+
+def _stated(schema: EventSchema, folder: Path | None) -> Iterator[Frame]:
+    """The frames of a table whose declaration says where its rows are."""
+    rows_from = schema.rows_from
+    assert rows_from is not None
+    if rows_from.kind == "file":
+        return _given(table_path(rows_from, folder), schema)
+    if rows_from.kind == "postgres":
+        from thence.io.postgres import open_postgres  # noqa: PLC0415 (few programs need it)
+
+        return iter([open_postgres(rows_from.name, schema.names)])
+    raise InputError(
+        f"the rows of the table '{schema.name}' are in Spark's '{rows_from.name}', and this does "
+        f"not run on Spark: give them as tables={{{schema.name!r}: …}}, or --table "
+        f"{schema.name}=PATH on the command line."
+    )
+
+
+def _read(frames: Iterable[Frame], schema: EventSchema) -> Events:
     parts: list[dict[str, Any]] = []
     rows = 0
-    for frame, _ in frames_of(table, label, lambda: _columns(schema)):
+    for frame in frames:
         if frame.rows == 0 and not frame.names(None):
             continue
         parts.append(_columns_of(frame, schema))

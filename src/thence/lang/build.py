@@ -27,7 +27,9 @@ from thence.lang.tokens import (
 )
 from thence.lang.words import TYPE_ALIASES
 from thence.logic.widening import literal_type
+from thence.model.schema import RowsFrom, RowsFromKind
 from thence.model.source import Span
+from thence.model.table_names import parts_of
 from thence.model.types import (
     BOOL,
     DECIMAL,
@@ -52,6 +54,7 @@ def _deepest(nodes: Parts) -> int:
 
 
 _LIMITS = frozenset({"DURATION", "STRING", "INT", "FLOAT"})
+_ROWS_FROM: dict[str, RowsFromKind] = {"spark": "spark", "postgres": "postgres"}
 
 
 class Build(BuildSql):
@@ -72,7 +75,30 @@ class Build(BuildSql):
     def table(self, parts: Parts) -> s.EventDecl:
         name = parts[1]
         columns = tuple(part for part in parts if isinstance(part, s.Column))
-        return s.EventDecl(unquoted(name), columns, None, start_of(name), end_of(name), table=True)
+        rows = next((part for part in parts if isinstance(part, RowsFrom)), None)
+        start, end = start_of(name), end_of(name)
+        return s.EventDecl(unquoted(name), columns, None, start, end, table=True, rows_from=rows)
+
+    def rows_from(self, parts: Parts) -> RowsFrom:
+        word, where = parts[1:-1], parts[-1]
+        kind = _ROWS_FROM.get(unquoted(word[0]).lower()) if word else "file"
+        if kind is None:
+            raise SyntaxProblem(
+                token_span(word[0]),
+                f"rows cannot come from '{word[0]}'",
+                "write from 'rows.csv' for a file, from spark 'db.name' or from postgres "
+                "'schema.name' for a table",
+            )
+        if not string_value(where).strip():
+            raise SyntaxProblem(token_span(where), "rows come from somewhere, and this is empty")
+        if kind == "postgres":
+            try:
+                parts_of(string_value(where))
+            except ValueError as problem:
+                span = token_span(where)
+                message = "this is no name of a table of PostgreSQL"
+                raise SyntaxProblem(span, message, str(problem), secret=True) from None
+        return RowsFrom(kind, string_value(where))
 
     def rule(self, parts: Parts) -> s.RuleDecl:
         name, semicolon = parts[0], parts[-1]

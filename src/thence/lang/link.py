@@ -71,7 +71,9 @@ def _schemas(declared: Sequence[s.EventDecl], problems: Problems) -> dict[str, E
             problems.error(span, f"the {kind} '{event.name}' is declared twice")
             continue
         attributes = tuple(Attribute(column.name, column.type) for column in event.columns)
-        schema = EventSchema(event.name, attributes, event.longest, event.table)
+        schema = EventSchema(
+            event.name, attributes, event.longest, event.table, rows_from=event.rows_from
+        )
         check_schema(schema, span, [s.span_of(column) for column in event.columns], problems)
         schemas[event.name] = schema
     return schemas

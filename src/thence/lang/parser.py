@@ -33,7 +33,8 @@ def parse_syntax(source: Source) -> tuple[s.Statement | CreateEvent, ...]:
         problem = found
     else:
         return statements
-    raise ParseError((diagnose(source, problem.span, problem.message, problem.hint),))
+    shown = problem.shown(source)
+    raise ParseError((diagnose(shown, problem.span, problem.message, problem.hint),))
 
 
 def _refuse_half_characters(source: Source) -> None:

@@ -7,17 +7,30 @@ from thence.lang.words import MOST_PATTERNS
 from thence.logic.expr import Aggregate, Call, Expr, Folded
 from thence.logic.ops import Atom, Pattern, Where, children
 from thence.model.errors import ThenceError
-from thence.model.source import Span
+from thence.model.source import Source, Span
 from thence.model.time import parse_timestamp
 from thence.model.types import Type
 
 
 class SyntaxProblem(ThenceError):
-    """Text that the grammar accepts but that is no program; becomes a ParseError with a caret."""
+    """Text that the grammar accepts but that is no program; becomes a ParseError with a caret.
 
-    def __init__(self, span: Span, message: str, hint: str | None = None) -> None:
+    What is ``secret`` may hold a password, and is not shown.
+    """
+
+    def __init__(
+        self, span: Span, message: str, hint: str | None = None, secret: bool = False
+    ) -> None:
         super().__init__(message)
-        self.span, self.message, self.hint = span, message, hint
+        self.span, self.message, self.hint, self.secret = span, message, hint, secret
+
+    def shown(self, source: Source) -> Source:
+        """The text as a message may show it."""
+        if not self.secret:
+            return source
+        begin, end = self.span.start, self.span.end
+        hidden = "…" * (end - begin)
+        return Source(source.text[:begin] + hidden + source.text[end:], source.name)
 
 
 def too_deep(span: Span) -> SyntaxProblem:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from thence.model.schema import RowsFrom
 from thence.model.source import Span
 from thence.model.types import Type
 
@@ -286,7 +287,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class EventDecl:
     """``event order(id string);``, perhaps ``within`` the longest that one may last; or a static
-    table, ``table catalogue(id string, title string);``"""
+    table, ``table catalogue(id string, title string);``, perhaps with where its rows are:
+    ``from 'books.csv'``"""
 
     name: str
     columns: tuple[Column, ...]
@@ -294,6 +296,7 @@ class EventDecl:
     name_start: int
     name_end: int
     table: bool = False
+    rows_from: RowsFrom | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,8 @@ def format_event(event: EventSchema) -> str:
     attributes = ", ".join(f"{quoted(a.name)} {a.type}" for a in event.attributes)
     limit = "" if event.longest is None else f" within {_limit(event.longest)}"
     word = "table" if event.table else "event"
-    return f"{word} {quoted(event.name)}({attributes}){limit};"
+    rows = "" if event.rows_from is None else f" {event.rows_from}"
+    return f"{word} {quoted(event.name)}({attributes}){limit}{rows};"
 
 
 def format_rule(rule: Rule, columns: Columns | None = None) -> str:

@@ -20,6 +20,7 @@ from thence.logic import signatures as sig
 from thence.logic.expr import PREVIOUS, Call, Const, Expr
 from thence.logic.signatures import Mismatch, Signature
 from thence.model.errors import ThenceError
+from thence.model.shapes import shape_problem
 from thence.model.source import Span
 from thence.model.suggestions import did_you_mean
 from thence.model.time import parse_duration, parse_timestamp
@@ -193,6 +194,17 @@ def regex_problem(pattern: str) -> str | None:
     return None
 
 
+def _shape(call: Call) -> None:
+    shape = call.args[2]
+    if isinstance(shape, Const) and shape.value is not None:
+        problem = shape_problem(shape.value)
+        if problem:
+            raise Mismatch(
+                f"this is no shape: {problem}",
+                "shapes are written as WKT, such as 'POLYGON ((0 0, 4 0, 4 3, 0 0))'",
+            )
+
+
 def _unit(call: Call) -> None:
     unit = call.args[0]
     if isinstance(unit, Const) and unit.value is not None and unit.value not in TRUNCATION_UNITS:
@@ -234,6 +246,8 @@ def _table() -> dict[str, Function]:
             for n in ("sqrt", "exp", "ln", "log10")
         ),
         Function("power", "power(x, y)", 2, 2, sig.float_function("power")),
+        Function("distance", "distance(x1, y1, x2, y2)", 4, 4, sig.float_function("distance")),
+        Function("inside", "inside(x, y, shape)", 3, 3, sig.inside, _shape),
         Function("sign", "sign(x)", 1, 1, sig.sign),
         Function("greatest", "greatest(x, y, …)", 1, None, sig.extreme("greatest")),
         Function("least", "least(x, y, …)", 1, None, sig.extreme("least")),

@@ -142,6 +142,15 @@ def float_function(name: str) -> Signature:
     return result
 
 
+def inside(types: Types) -> Type:
+    for index, found in enumerate(types):
+        if found.kind == "null" or (found.numeric if index < 2 else found.kind == "string"):
+            continue
+        expected = "a number" if index < 2 else "a string, a shape in WKT"
+        raise Mismatch(f"argument {index + 1} of 'inside' must be {expected}, not {found}")
+    return BOOL
+
+
 def common(name: str, types: Types) -> Type:
     found = common_type(types)
     if found is not None:

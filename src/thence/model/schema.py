@@ -27,6 +27,24 @@ class Attribute:
     role: Role = "value"
 
 
+RowsFromKind = Literal["file", "spark", "postgres"]
+"""Where the rows of a static table can come from: files, a table of Spark's catalog, a table of
+PostgreSQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFrom:
+    """What a program says of where the rows of a static table are: a path, or a table's name."""
+
+    kind: RowsFromKind
+    name: str
+
+    def __str__(self) -> str:
+        word = "" if self.kind == "file" else f"{self.kind} "
+        name = self.name.replace("'", "''")
+        return f"from {word}'{name}'"
+
+
 @dataclass(frozen=True, slots=True)
 class EventSchema:
     """An event type: its name and its attributes in order. The interval is always there.
@@ -44,6 +62,8 @@ class EventSchema:
     """Whether it is a static table, whose rows are facts: true at all times."""
     hidden: bool = False
     """Whether it stands for a pattern inside a rule, so that no user knows it."""
+    rows_from: RowsFrom | None = None
+    """Where the rows of a static table are, unless others are given; None if they must be given."""
 
     def __str__(self) -> str:
         attributes = ", ".join(f"{a.name} {a.type}" for a in self.attributes)

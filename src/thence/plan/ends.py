@@ -38,7 +38,12 @@ def by_ends(prepared: Prepared) -> tuple[Prepared, ...]:
     if len(ways) > MOST:
         return ()
     found = [
-        type(prepared)(_decided(conjunct, ends, way), decided=True, as_written=prepared.as_written)
+        type(prepared)(
+            _decided(conjunct, ends, way),
+            decided=True,
+            as_written=prepared.as_written,
+            by_values=prepared.by_values,
+        )
         for way in ways
     ]
     if not any(unread(split) for split in _most_read(prepared, ways, found)):

@@ -30,7 +30,7 @@ def plan_json(plan: Plan, measured: Mapping[Prepared, Any] | None = None) -> dic
     return {
         "version": VERSION,
         "inputs": [_event(plan, schema) for schema in program.events],
-        "tables": [_event(plan, schema) for schema in program.tables],
+        "tables": [_table(plan, schema) for schema in program.tables],
         "outputs": list(plan.outputs),
         "stages": [_stage(plan, stage, measured or {}) for stage in plan.stages],
         "spread": {
@@ -58,6 +58,12 @@ def _event(plan: Plan, schema: EventSchema) -> dict[str, Any]:
         "readers": list(plan.readers.get(schema.name, ())),
         "suppressed": schema.name in plan.suppressed,
     }
+
+
+def _table(plan: Plan, schema: EventSchema) -> dict[str, Any]:
+    rows = schema.rows_from
+    stated = None if rows is None else {"kind": rows.kind, "name": rows.name}
+    return {**_event(plan, schema), "from": stated}
 
 
 def _kept(micros: int) -> int | str:

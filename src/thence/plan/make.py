@@ -10,6 +10,7 @@ from thence.logic.check import Checked, check_program
 from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
+from thence.plan.prepared import Prepared
 from thence.plan.rewrites.index_selections import index_selections
 from thence.plan.rewrites.linearise import linearise
 from thence.plan.rewrites.merge_timers import merge_timers
@@ -43,6 +44,7 @@ CHOICES: dict[str, str] = {
     "pushdown": "Read only the columns, and remember only the rows, that some rule can use.",
     "streaming": "Remember nothing of an event that ends no earlier than what it is joined with.",
     "semi_join": "Remember an event only if it meets what must have come before it.",
+    "value_ranges": "Find rows of tables by ranges of values and places of shapes, not each one.",
 }
 """What the engine does only because the plan says so, by the name that switches it off."""
 
@@ -83,15 +85,17 @@ def make(
             plan = rewrite(plan)
     # A rewrite may leave auxiliary events that nothing reads any more.
     plan = replace(plan, stages=needed_stages(plan, plan.outputs)) if not provenance else plan
-    return plan if "join_order" not in off else _as_written(plan)
+    if "join_order" in off:
+        plan = _with_joins(plan, lambda join: join.in_text_order)
+    if "value_ranges" in off:
+        plan = _with_joins(plan, lambda join: join.not_by_values)
+    return plan
 
 
-def _as_written(plan: Plan) -> Plan:
-    """A plan whose joins bind their atoms in the order of the text."""
+def _with_joins(plan: Plan, changed: Callable[[Prepared], Prepared]) -> Plan:
+    """A plan with other joins in the place of its own."""
     stages = (
-        replace(
-            stage, rules=tuple(tuple(alt.in_text_order for alt in rule) for rule in stage.rules)
-        )
+        replace(stage, rules=tuple(tuple(map(changed, rule)) for rule in stage.rules))
         for stage in plan.stages
     )
     return replace(plan, stages=tuple(stages))

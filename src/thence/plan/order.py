@@ -21,6 +21,7 @@ from thence.logic.expr import Expr
 from thence.plan.ends import unread
 from thence.plan.nearest import Side
 from thence.plan.repetitions import leads_alone, other_end
+from thence.plan.value_ranges import Place, ValueRange, ways_into
 
 if TYPE_CHECKING:
     from thence.plan.prepared import Prepared
@@ -34,9 +35,10 @@ NEARLY = 1.25
 Witness = Literal["all", "any", "earliest", "latest"]
 """Which of the rows that continue a partial match must be kept."""
 
-Strategy = Literal["scan", "range", "lookup", "neighbour", "chain"]
-"""How the rows of an atom are found: all of them; by key and range of time; by key in a table; only
-those next to a bound event; from the other end of a strict repetition."""
+Strategy = Literal["scan", "range", "lookup", "values", "shapes", "neighbour", "chain"]
+"""How the rows of an atom are found: all of them; by key and range of time; in a table by key; in a
+table by a range of values, and by key; in a table by where shapes are, and by key; only those next
+to a bound event; from the other end of a strict repetition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,10 @@ class Step:
     """Those of them that can be told now."""
     predicates: tuple[Expr, ...]
     """The predicates that can be told now."""
+    values: ValueRange | None
+    """The range of values in which the rows of a table lie, where some of those say so."""
+    place: Place | None
+    """The point around which shapes of the rows of a table are, where some of those say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +191,8 @@ class _Choice:
             # Of the others only one witness is needed, which is seen from those that are read.
             idle = unread(self.prepared)
             positive = [atom for atom in positive if atom not in idle] or positive
+        # Rows that lie in a range, or around a point, are seen from what says where that is.
+        positive = [a for a in positive if not self.is_ranged(a)] or positive
         rarest = min(positive, key=lambda atom: self.sizes[atom].rows)
         few = self.sizes[rarest].rows
         for near in self.prepared.nearest:
@@ -198,6 +206,11 @@ class _Choice:
         most = NEARLY * few
         early = [atom for atom in positive if atom in starts and self.sizes[atom].rows <= most]
         return early[0] if len(early) == 1 else rarest
+
+    def is_ranged(self, atom: int) -> bool:
+        """Whether the rows of an atom are found by their values once all others are bound."""
+        others = tuple(each for each in self.prepared.conjunct.positive if each != atom)
+        return bool(others) and self.step(others, atom).strategy in ("values", "shapes")
 
     def sooner(self, left: Sequence[int]) -> Sequence[int]:
         """The atoms to be bound before others: of what can be the first of a greedy repetition that
@@ -214,8 +227,10 @@ class _Choice:
         """A guess at how many rows each partial match grows into."""
         if step.strategy == "scan":
             return float(self.sizes[step.atom].rows)
-        if step.strategy in ("chain", "neighbour"):
+        if step.strategy in ("chain", "neighbour", "shapes"):
             return 1.0
+        if step.values is not None and step.values.is_closed:
+            return 1.0  # what values are sorted into is mostly disjoint
         return expected_rows(self.prepared, step, self.sizes, self.bounds)
 
 
@@ -278,9 +293,13 @@ def _step(
         unmet = [p for p, atoms in later if not atoms <= set(after)]
         witness = _witness(prepared, bound, atom, open_, unmet, atom in instants)
     is_last = len(after) == len(conjunct.positive)
+    values, around = ways_into(prepared, bound, atom, predicates) if bound else (None, None)
+    strategy = _strategy(prepared, bound, atom, bool(nearest))
+    if strategy == "lookup" and (values is not None or around is not None):
+        strategy = "values" if around is None else "shapes"
     return Step(
         atom,
-        _strategy(prepared, bound, atom, bool(nearest)),
+        strategy,
         links,
         witness,
         use.end if any(use.end in (c.later, c.earlier) for c in left) else use.start,
@@ -291,6 +310,8 @@ def _step(
         open_,
         due,
         predicates,
+        values,
+        around,
     )
 
 

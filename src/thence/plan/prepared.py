@@ -62,17 +62,20 @@ class Prepared:
         selection: Selection | None = None,
         demand: Demand | None = None,
         causes: str | None = None,
+        by_values: bool = True,
     ) -> None:
         """``decided`` says that it is a part of another join: that with a given first and last
         event. ``as_written`` says that its atoms are bound in the order of the text. With a
         ``selection`` there is no join: rows of one event are taken as they are. ``demand``
         says which atom asks for results, where one does. With ``causes`` there is no join either:
-        derivations tell which events of that type those of the only atom were made of."""
+        derivations tell which events of that type those of the only atom were made of.
+        ``by_values`` says that rows of tables may be found by a range of their values."""
         self.conjunct = conjunct
         self.causes = causes
         self.selection = selection
         self.decided = decided
         self.as_written = as_written
+        self.by_values = by_values
         self.steps: dict[Any, Step] = {}
         """How atoms are bound once others are, as far as somebody has asked."""
         self.lookups: dict[tuple[int, int], tuple[Link, ...]] = {}
@@ -98,7 +101,16 @@ class Prepared:
     @property
     def in_text_order(self) -> Prepared:
         """The same join, whose atoms are bound in the order of the text."""
-        return Prepared(self.conjunct, self.decided, True, self.selection, self.demand, self.causes)
+        return self._but(as_written=True)
+
+    @property
+    def not_by_values(self) -> Prepared:
+        """The same join, which finds no rows of tables by a range of their values."""
+        return self._but(by_values=False)
+
+    def _but(self, **other: Any) -> Prepared:
+        own = ("decided", "as_written", "selection", "demand", "causes", "by_values")
+        return Prepared(self.conjunct, **({name: getattr(self, name) for name in own} | other))
 
     def _resolve(self, node: int) -> tuple[int, int]:
         offset = 0

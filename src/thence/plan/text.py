@@ -21,6 +21,7 @@ from thence.model.time import format_duration, format_timestamp
 from thence.plan.prepared import Prepared
 from thence.plan.selection import LENGTH, Selection
 from thence.plan.tree import Plan, Stage
+from thence.plan.value_ranges import ways_into_window
 
 
 def plan_text(
@@ -58,10 +59,11 @@ def _kept(plan: Plan, event: str) -> str:
 
 
 def _looked_up(plan: Plan, schema: EventSchema) -> str:
+    rows = "" if schema.rows_from is None else f" {schema.rows_from}"
     if schema.name not in plan.columns:
-        return "   -- not used"
+        return f"{rows}   -- not used"
     columns = ", ".join(sorted(plan.columns[schema.name])) or "none"
-    return f"   -- true at all times, in every place; columns read: {columns}"
+    return f"{rows}   -- true at all times, in every place; columns read: {columns}"
 
 
 def _uses(plan: Plan, rule: Prepared) -> list[str]:
@@ -197,6 +199,9 @@ def _window(
         yield f"      time:  {bound(conjunct, c)}"
     for predicate in window.predicates:
         yield f"      where: {expression(conjunct, predicate)}"
+    values, place = ways_into_window(rule, window)
+    if values is not None or place is not None:
+        yield f"      found: by {'a range of values' if place is None else 'where shapes are'}"
     if window.repetition is not None:
         how = window.repetition
         most = "any number of" if how.most is None else f"at most {how.most}"

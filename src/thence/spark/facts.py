@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thence.engine.arrays.rows import select
+from thence.engine.join.shape_search import check_shapes
 from thence.engine.state.relation import Relation
 from thence.engine.state.state import State, decode, encode
-from thence.io.facts import read_tables
+from thence.io.facts import checked_tables, read_tables
 from thence.io.ingest import misplaced
 from thence.io.temporary import temporary_folder
 from thence.model.errors import InputError
 from thence.model.events import Events
+from thence.model.schema import EventSchema
 
 if TYPE_CHECKING:
     from thence.plan.tree import Part
@@ -55,8 +57,8 @@ NO_FACTS = Facts()
 def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict[str, Events]:
     """The rows of the tables that a part looks into; of those, only the columns that it reads, or
     all of them."""
-    schemas = {schema.name: schema for schema in program.tables}
-    found = read_tables(tables, schemas, part.tables)
+    found = read_tables(tables, program._table_schemas, part.tables, program.folder)
+    check_shapes((alt for stage in part.stages for rule in stage.rules for alt in rule), found)
     if whole:
         return found
     columns = part.columns
@@ -66,17 +68,29 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
     }
 
 
-def fetched_tables(tables: Any) -> Any:
-    """Tables as a program's ``run`` takes them: DataFrames of Spark are fetched."""
-    if not isinstance(tables, Mapping):
-        return tables
-    return {name: _fetched(name, table) for name, table in tables.items()}
+def fetched_tables(
+    program: Program, parts: Iterable[Part], tables: Any, spark: Any
+) -> dict[str, Any]:
+    """Tables as a program's ``run`` takes them: DataFrames of Spark, and the tables of its catalog
+    that the program names and some part looks into, are fetched."""
+    schemas = program._table_schemas
+    found = dict(checked_tables(tables, schemas))
+    for name in dict.fromkeys(name for part in parts for name in part.tables):
+        stated = schemas[name].rows_from
+        if name not in found and stated is not None and stated.kind == "spark":
+            found[name] = _of_catalog(spark, schemas[name], stated.name)
+    return {name: _fetched(table, schemas[name]) for name, table in found.items()}
 
 
 def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
-    """Refuse tables that do not fit what some events are derived from, before Spark is started."""
-    plan = program.plan_for(names)
-    given_tables(program, plan.part(plan.stages, plan.outputs), tables, False)
+    """Refuse tables that do not fit what some events are derived from, before Spark is started:
+    those that are given, and the files that the program names."""
+    plan, schemas = program.plan_for(names), program._table_schemas
+    given = checked_tables(tables, schemas)
+    looked_into = plan.part(plan.stages, plan.outputs).tables
+    elsewhere = {n for n in looked_into if (at := schemas[n].rows_from) and at.kind != "file"}
+    here = [name for name in looked_into if name in given or name not in elsewhere]
+    read_tables(tables, schemas, here, program.folder)
 
 
 def refuse_tables(program: Program, frames: Any) -> None:
@@ -87,8 +101,26 @@ def refuse_tables(program: Program, frames: Any) -> None:
                 raise misplaced(schema.name)
 
 
-def _fetched(name: Any, table: Any) -> Any:
-    """A DataFrame of Spark as an Arrow table; anything else as it is."""
+def _of_catalog(spark: Any, schema: EventSchema, name: str) -> Any:
+    """A table of Spark's catalog."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 (where there is Spark)
+
+    try:
+        frame = spark.table(name)
+        _ = frame.columns  # Spark Connect looks for the table once something is asked of it
+    except AnalysisException as problem:
+        said = problem.getMessage().strip().partition("\n")[0]
+        raise InputError(
+            f"the rows of the table '{schema.name}' are in Spark's '{name}', which cannot be "
+            f"read: {said}"
+        ) from None
+    return frame
+
+
+def _fetched(table: Any, schema: EventSchema) -> Any:
+    """A DataFrame of Spark as an Arrow table, with the columns that are declared; anything else as
+    it is."""
+    name = schema.name
     if not (hasattr(table, "toArrow") and hasattr(table, "isStreaming")):
         return table
     if table.isStreaming:
@@ -96,7 +128,11 @@ def _fetched(name: Any, table: Any) -> Any:
             f"tables[{name!r}] is a stream, and a table is static: read it with spark.read, or "
             f"declare '{name}' as an event"
         )
-    return table.toArrow()
+    columns: list[str] = table.columns
+    if any(columns.count(column) != 1 for column in schema.names):
+        return table.limit(0).toArrow()  # enough to say what is wrong with its columns
+    escaped = [column.replace("`", "``") for column in schema.names]
+    return table.select(*(f"`{column}`" for column in escaped)).toArrow()
 
 
 def shipped(tables: Mapping[str, Events], names: Iterable[str], spark: Any) -> Facts:

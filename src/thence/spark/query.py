@@ -53,8 +53,8 @@ def detect(
     them batch, or all streaming. Times are in a column ``time``, or in ``start`` and ``end``.
 
     ``tables`` maps the names of the program's static tables to batch DataFrames, or to whatever a
-    program's ``run`` takes. They are read when ``detect`` is called, and again when a stream is
-    started anew; a change in between is not seen.
+    program's ``run`` takes; what is not given is where the program says. They are read when
+    ``detect`` is called, and again when a stream is started anew; a change in between is not seen.
 
     With one name as ``emit``, the result has that event's attributes, ``start`` and ``end``. With
     several names, or without, it has all those events: a column ``type``, all their attributes,
@@ -104,8 +104,6 @@ def detect(
             )
         lined = lineup(given_program, names, lineage)
         parts = [generation.part for generation in lined.generations]
-        fetched = fetched_tables(tables)
-        facts = [given_tables(program, part, fetched, lineage) for part in parts]
         asked = [
             stream_requests(generation, lineage or late, allow_unbounded)
             for generation in lined.generations
@@ -113,6 +111,8 @@ def detect(
         delays = delays_of(max_delay, plan.inputs)
         behind = -(-max(delays.values(), default=0) // 1000)
         given = read_frames(frames, requested_together(program.events, asked), behind)
+        fetched = fetched_tables(program, parts, tables, given.rows.sparkSession)
+        facts = [given_tables(program, part, fetched, lineage) for part in parts]
         if isinstance(max_delay, Mapping) and not given.layout.clocks:
             raise InputError(
                 "max_delay: only inputs that have DataFrames of their own may come late by "
@@ -138,13 +138,14 @@ def detect(
             "replaced: one program takes the place of another on a stream; a batch has one program"
         )
     part = plan.part(plan.stages, names)
-    rows_of_tables = given_tables(program, part, fetched_tables(tables), lineage)
     if isinstance(until, Mapping):
         said = horizons_until(until, NEVER, plan.inputs)
         known = Known(None, {name: said[name] for name in until}, gaps)
     else:
         known = Known(None if until is None else instant(until, "until"), {}, gaps)
     given = read_frames(frames, requested(plan, part, lineage))
+    fetched = fetched_tables(program, [part], tables, given.rows.sparkSession)
+    rows_of_tables = given_tables(program, part, fetched, lineage)
     output = make_output(plan.schemas, names, single, (), lineage)
     return batch_job(plan, given, names, output, shards, lineage, known, rows_of_tables, bounds)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from time import perf_counter
+from typing import TypeAlias
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from thence.engine.join.search import (
     time_range,
     unsettled,
 )
+from thence.engine.join.shape_search import Located, by_values
 from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect, named
 from thence.engine.limits.measure import Joined, measured
 from thence.logic.bounds import Constraint
@@ -42,6 +44,9 @@ from thence.model.events import Events
 from thence.plan.order import FEW, Order, Size, Step, order, semi_join
 from thence.plan.prepared import Prepared
 from thence.plan.statistics import UNKNOWN, Statistics, size
+
+Found: TypeAlias = Candidates | Reached | Located
+"""What a search gives: the rows that may continue each row of a match."""
 
 MANY = 1 << 18
 """So many candidates are looked through sooner than another way is found."""
@@ -220,7 +225,7 @@ def met(prepared: Prepared, rels: Sequence[Events], asker: int, atom: int) -> Ma
     return mask
 
 
-def _united(candidates: Candidates | Reached) -> Index:
+def _united(candidates: Found) -> Index:
     """The rows that lie in some range."""
     assert isinstance(candidates, Candidates)
     some = candidates.first < candidates.last
@@ -382,21 +387,19 @@ class _Join:
             return Match(self.prepared, self.rels, 0, {})
         return concat_matches(parts, self.bound)
 
-    def narrowed(
-        self, match: Match, step: Step, candidates: Candidates | Reached, searches: int
-    ) -> Candidates | Reached:
+    def narrowed(self, match: Match, step: Step, candidates: Found, searches: int) -> Found:
         """Candidates less those that have another of their kind between them and a bound event,
         which must not be. That is told by their ends, where one search finds all of them."""
         if isinstance(candidates, Candidates) and searches == 1:
             if self.prepared.uses[step.atom].end in candidates.exact:
                 for side in step.nearest:
                     candidates = candidates.outermost(side)
-        if step.foremost and searches == 1:
+        if step.foremost and searches == 1 and not isinstance(candidates, Located):
             if not unsettled(step.constraints, self.points(step.atom), step.settled):
                 candidates = candidates.outermost("first")
         return candidates
 
-    def look_out(self, match: Match, step: Step, searches: Sequence[Candidates | Reached]) -> None:
+    def look_out(self, match: Match, step: Step, searches: Sequence[Found]) -> None:
         """Signal that there are many candidates for each partial match, if there is another way."""
         if self.most is None or step.witness != "all":
             return
@@ -424,7 +427,7 @@ class _Join:
         use = self.prepared.uses[atom]
         return frozenset((use.start, use.end)) if is_points(self.rels[atom]) else frozenset()
 
-    def searches(self, match: Match, step: Step) -> Iterator[Candidates | Reached]:
+    def searches(self, match: Match, step: Step) -> Iterator[Found]:
         """The searches for an atom's rows: one, or one for each class of lengths."""
         atom = step.atom
         rel, use = self.rels[atom], self.prepared.uses[atom]
@@ -434,6 +437,10 @@ class _Join:
             yield self.neighbours.reached(match, atom, most if ahead else least)
             return
         key = self.key(match, step)
+        found = by_values(match, atom, step.values, step.place, key)
+        if found is not None:
+            yield found
+            return
         classes = length_classes(rel)
         if not classes:
             yield search(match, atom, step.times, self.bounds, step.open, key)

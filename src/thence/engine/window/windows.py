@@ -18,6 +18,7 @@ from thence.engine.arrays.rows import is_points, take
 from thence.engine.join.lookup import having
 from thence.engine.join.match import Match
 from thence.engine.join.search import Candidates, Key, holds, search, unsettled
+from thence.engine.join.shape_search import by_values
 from thence.engine.limits.growth import Growth, expect, listed
 from thence.engine.values.evaluate import evaluate
 from thence.logic.bounds import Constraint
@@ -25,6 +26,7 @@ from thence.logic.conjunct import EPOCH, Column, WindowUse
 from thence.logic.expr import Call, Expr
 from thence.model.events import Events
 from thence.plan.prepared import TICK, Prepared
+from thence.plan.value_ranges import ways_into_window
 
 
 def is_asked(window: WindowUse) -> bool:
@@ -159,6 +161,7 @@ class WindowSearch:
         asked = prepared.reduced(window.constraints)
         self.candidates: Candidates = search(match, window.atom, nodes, bounds, asked, key)
         self.constraints = unsettled(asked, self.candidates.exact, frozenset((EPOCH, *nodes)))
+        self.looked_up = by_values(match, window.atom, *ways_into_window(prepared, window), key)
 
     @property
     def exact(self) -> bool:
@@ -167,6 +170,7 @@ class WindowSearch:
 
     def take(self, match: Match, rows: Index) -> WindowSearch:
         """The same search for some rows of its match, which ``match`` is."""
+        assert self.looked_up is None  # rows of tables are absent, and never collected
         found = copy(self)
         found.match, found.candidates = match, self.candidates.take(rows)
         return found
@@ -190,7 +194,7 @@ class WindowSearch:
 
     def found(self) -> Iterator[tuple[Index, Index]]:
         """Chunks of (row of the match, row of the windowed relation) for what lies inside."""
-        for probes, rows in self.candidates.pairs():
+        for probes, rows in (self.looked_up or self.candidates).pairs():
             longer = self.match.extend(probes, self.window.atom, rows)
             mask = holds(longer, self.constraints, self.predicates)
             if mask is None:

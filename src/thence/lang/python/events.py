@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from thence.lang import syntax as s
@@ -17,8 +18,9 @@ from thence.lang.python.patterns import Occurrence
 from thence.lang.python.values import Attribute as AttributeType
 from thence.lang.python.values import is_name, micros
 from thence.model.errors import BuildError, ParseError
-from thence.model.schema import Attribute, EventSchema
+from thence.model.schema import Attribute, EventSchema, RowsFrom
 from thence.model.source import Source
+from thence.model.table_names import parts_of
 from thence.model.types import (
     BOOL,
     DECIMAL,
@@ -78,6 +80,7 @@ class Event(Occurrence):
         name: str | None = None,
         within: Any = None,
         attributes: Mapping[str, Any] | None = None,
+        source: Any = None,
         **others: Any,
     ) -> None:
         super().__init_subclass__(**others)
@@ -88,6 +91,8 @@ class Event(Occurrence):
             raise BuildError(
                 f"the rows of '{called}' have no time, so `within` says nothing of them"
             )
+        if source is not None and not cls._is_table:
+            raise BuildError(f"'{called}' is an event, whose rows are given when a program is run")
         schema = EventSchema(
             called,
             tuple(
@@ -95,6 +100,7 @@ class Event(Occurrence):
             ),
             None if within is None else micros(within, "within"),
             cls._is_table,
+            rows_from=None if source is None else _rows_from(source, called),
         )
         cls._declared = Origin(called, schema.names, schema=schema)
 
@@ -109,6 +115,9 @@ class Table(Event, attributes={}):
     ...     title: str
     >>> Catalogue("c", title="Emma")
     <thence row c: catalogue(title='Emma')>
+
+    ``source`` is where its rows are, unless others are given: the path of a file, or the name of a
+    table of Spark or of PostgreSQL, as in ``source=("postgres", "public.books")``.
     """
 
     _is_table = True
@@ -132,17 +141,46 @@ def event(
     return _made(Event, name, "event", {"attributes": listed, "within": within})
 
 
-def table(name: str, attributes: Mapping[str, Any] | None = None, /, **named: Any) -> type[Table]:
+def table(
+    name: str, attributes: Mapping[str, Any] | None = None, /, *, source: Any = None, **named: Any
+) -> type[Table]:
     """Declare a static table: ``Catalogue = table("catalogue", book=str, title=str)``.
 
-    Its columns have the types that attributes of events have; see :func:`event`.
+    Its columns have the types that attributes of events have; see :func:`event`. ``source`` is
+    where its rows are, as for :class:`Table`.
     """
     if not isinstance(name, str):
         raise BuildError(f"a table needs a name: table('catalogue', id=str), not {name!r}")
     listed = {**(attributes or {}), **named}
     if not listed:
         raise BuildError(f"a table needs columns: table({name!r}, id=str)")
-    return _made(Table, name, "table", {"attributes": listed})
+    return _made(Table, name, "table", {"attributes": listed, "source": source})
+
+
+def _rows_from(source: Any, name: str) -> RowsFrom:
+    """Where rows are: a path, or a pair of what has them and a table's name there.
+
+    >>> print(_rows_from("books.csv", "b"), _rows_from(("spark", "db.books"), "b"))
+    from 'books.csv' from spark 'db.books'
+    """
+    match source:
+        case str() | Path():
+            found = RowsFrom("file", str(source))
+        case ("spark" | "postgres" as kind, str(where)):
+            found = RowsFrom(kind, where)
+        case _:
+            raise BuildError(
+                f"source of '{name}' must be a path, ('spark', 'db.name') or ('postgres', "
+                f"'schema.name'), not {source!r}"
+            )
+    if not found.name.strip() or "\n" in found.name:
+        raise BuildError(f"source of '{name}' must be one line, and not empty, unlike {source!r}")
+    if found.kind == "postgres":
+        try:
+            parts_of(found.name)
+        except ValueError as problem:
+            raise BuildError(f"source of '{name}' is no name of a table: {problem}") from None
+    return found
 
 
 def _made(base: type[E], name: str, kind: str, options: dict[str, Any]) -> type[E]:

@@ -105,6 +105,16 @@ def log10(x: Any) -> Value:
     return call("log10", x)
 
 
+def distance(x1: Any, y1: Any, x2: Any, y2: Any) -> Value:
+    """How far two points of the plane are apart, a float."""
+    return call("distance", x1, y1, x2, y2)
+
+
+def inside(x: Any, y: Any, shape: Any) -> Value:
+    """Whether a point lies in a shape, its edge included; the shape is text in WKT."""
+    return call("inside", x, y, shape)
+
+
 def power(x: Any, y: Any) -> Value:
     """``x`` to the power of ``y``, a float."""
     return call("power", x, y)
