@@ -355,13 +355,15 @@ class Program:
         from thence.engine.run.step import Options
         from thence.engine.state.relation import Relation
         from thence.explain import Measured
+        from thence.knowledge.reasoner import reasoner_of
 
         sample, meter = sampled({**found, **facts}), Meter()
         known = plan.statistics
         if plan.orders_by_values and not known.events:
             known = sample.statistics(plan.key_columns)
         looked_up = {name: Relation(rows) for name, rows in facts.items()}
-        options = Options(lineage, None, progress, looked_up, bounds, known, meter)
+        knows = reasoner_of(plan.whole, looked_up, bounds)
+        options = Options(lineage, None, progress, looked_up, bounds, known, meter, knows=knows)
         return options, Measured(plan, meter, self._checked.program, sample)
 
     def _run(
@@ -396,6 +398,8 @@ class Program:
         from thence.trace import Run
 
         seen, source = {**found, **facts, **results}, self._checked.program.source
+        if options.knows is not None:
+            seen |= {name: held.whole() for name, held in options.knows.there().items()}
         told = {}
         if lineage:
             told = dict.fromkeys(requested, Provenance(after.store, part.rulebook))
@@ -495,11 +499,14 @@ class Program:
         """The rows of the tables; none of a table that no rule looks into."""
         from thence.engine.arrays.rows import empty
         from thence.io.facts import read_tables
+        from thence.knowledge.rows import with_stated
 
-        read = [name for name in self._table_schemas if name in plan.columns]
-        found = read_tables(tables, self._table_schemas, read)
+        knowledge = self._checked.knowledge
+        asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
+        read = [name for name in self._table_schemas if name in asked]
+        found = read_tables(tables, self._table_schemas, read, knowledge.facts)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
-        return found | unread
+        return with_stated(found | unread, knowledge)
 
 
 @contextmanager

@@ -19,9 +19,13 @@ from thence.model.types import Type
 
 
 def read_tables(
-    tables: Any, schemas: Mapping[str, EventSchema], needed: Collection[str]
+    tables: Any,
+    schemas: Mapping[str, EventSchema],
+    needed: Collection[str],
+    stated: Collection[str] = (),
 ) -> dict[str, Events]:
-    """The rows of each needed table, with all its columns in the types declared.
+    """The rows of each needed table, with all its columns in the types declared. A table of which
+    the program itself says rows may be left out.
 
     ``tables`` maps names to tables, or is None. Rows have no time: theirs is the epoch, which
     nothing compares.
@@ -46,7 +50,7 @@ def read_tables(
                 f"tables: the program declares no table {name!r}.{question(name, schemas)} "
                 f"Declared are: {known}."
             )
-    missing = [name for name in needed if name not in given]
+    missing = [name for name in needed if name not in given and name not in stated]
     if missing:
         shown = ", ".join(str(schemas[name]) for name in missing)
         verb = "is" if len(missing) == 1 else "are"
@@ -54,7 +58,7 @@ def read_tables(
             f"tables: the program looks into {shown}, which {verb} not given. Pass "
             f"tables={{{missing[0]!r}: …}}, or --table {missing[0]}=PATH on the command line."
         )
-    return {name: _read(given[name], schemas[name]) for name in needed}
+    return {name: _read(given.get(name, []), schemas[name]) for name in needed}
 
 
 def _read(table: Any, schema: EventSchema) -> Events:

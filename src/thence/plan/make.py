@@ -10,6 +10,7 @@ from thence.logic.check import Checked, check_program
 from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
+from thence.plan.reasoning.relations import CLOSURE, DEMAND
 from thence.plan.rewrites.index_selections import index_selections
 from thence.plan.rewrites.merge_timers import merge_timers
 from thence.plan.rewrites.share_constants import share_constants
@@ -41,6 +42,8 @@ CHOICES: dict[str, str] = {
     "pushdown": "Read only the columns, and remember only the rows, that some rule can use.",
     "streaming": "Remember nothing of an event that ends no earlier than what it is joined with.",
     "semi_join": "Remember an event only if it meets what must have come before it.",
+    DEMAND: "Derive of a relation only what is asked for: by events, by rules and by constants.",
+    CLOSURE: "Follow a recursion that is a closure over a key by a compiled search of a graph.",
 }
 """What the engine does only because the plan says so, by the name that switches it off."""
 

@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thence.engine.arrays.rows import select
+from thence.engine.limits.growth import Limits
+from thence.engine.run.lookups import Knows
 from thence.engine.state.relation import Relation
 from thence.engine.state.state import State, decode, encode
 from thence.io.facts import read_tables
 from thence.io.ingest import misplaced
 from thence.io.temporary import temporary_folder
+from thence.knowledge.reasoner import Reasoner, reasoner_of
+from thence.knowledge.rows import with_stated
 from thence.model.errors import InputError
 from thence.model.events import Events
 
@@ -56,12 +60,19 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
     """The rows of the tables that a part looks into; of those, only the columns that it reads, or
     all of them."""
     schemas = {schema.name: schema for schema in program.tables}
-    found = read_tables(tables, schemas, part.tables)
+    knowledge = part.knowledge
+    read = [name for name in part.looked_into if name in schemas]
+    found = read_tables(tables, schemas, read, knowledge.facts)
+    found = {n: r for n, r in with_stated(found, knowledge).items() if n in part.looked_into}
     if whole:
         return found
     columns = part.columns
+    made = [name for name in part.tables if name in knowledge.rules_of]
+    below = knowledge.tables_under(made)
     return {
-        name: select(rows, [c for c in rows.columns if c in columns[name]])
+        name: rows
+        if name in below
+        else select(rows, [c for c in rows.columns if c in columns[name]])
         for name, rows in found.items()
     }
 
@@ -85,6 +96,24 @@ def refuse_tables(program: Program, frames: Any) -> None:
         for schema in program.tables:
             if schema.name in frames:
                 raise misplaced(schema.name)
+
+
+def knowing(part: Part, facts: Facts, limits: Limits) -> Knows | None:
+    """Who derives the relations that a part looks into, on the executor: the same for many tasks,
+    so that what was derived for one is there for the next."""
+    if not part.knowledge.rules_of.keys() & set(part.tables):
+        return None
+    found = _KNOWING.get((id(part), facts))
+    if found is None:
+        found = part, reasoner_of(part, facts.read(), limits)
+        while len(_KNOWING) >= _KEPT:
+            del _KNOWING[next(iter(_KNOWING))]
+        _KNOWING[id(part), facts] = found
+    return found[1]
+
+
+_KNOWING: dict[tuple[int, Facts], tuple[Part, Reasoner | None]] = {}
+"""Those at work, each with its part, so that no other one has its identity."""
 
 
 def _fetched(name: Any, table: Any) -> Any:

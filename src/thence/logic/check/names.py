@@ -73,7 +73,8 @@ def _refuse_variable(
     hint = did_you_mean(
         name,
         {each for each in scope.visible() if each != name},
-        f"bind it in an argument of an event, or give it a value with {name} = …",
+        f"bind it in an argument of {'a table' if view.reasoned else 'an event'}, or give it a "
+        f"value with {name} = …",
     )
     problems.error(span, f"'{name}' is not bound", hint)
 
@@ -133,7 +134,7 @@ def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
         )
     return (
         f"{what} is bound only inside `not`, so outside it has no value",
-        "bind it in an event that occurs; a condition on what must not occur goes inside the `not`",
+        "bind it in something that is there; a condition on what must not be goes inside the `not`",
     )
 
 

@@ -242,7 +242,7 @@ class _Causes:
 
     def _makings(self, rule: Rule) -> list[Derivation]:
         """The ways in which a rule makes results, of events."""
-        tables = {table.name for table in self.program.tables}
+        tables = self.program.looked_up
         try:
             found = derivations(rule)
         except TooManyAlternatives:

@@ -1,0 +1,215 @@
+"""Closures: the search of a graph, from many sources, with a compiled loop.
+
+The rows along which a closure moves are the edges of a graph. A source begins at some nodes, and
+everything that can be reached from there is a row of the relation: each found once, so nothing has
+to be compared afterwards. What was searched for a source is not searched for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from thence.engine.arrays.array_types import Codes, Index
+from thence.engine.arrays.codes import combine, identity_codes
+from thence.engine.limits.growth import Growth, expect
+from thence.knowledge.kernel import grouped, images_found, nodes_found
+from thence.knowledge.rows import rows_of
+from thence.model.events import Events
+from thence.plan.reasoning.relations import Closure
+
+Nodes = npt.NDArray[np.int32]
+_CHUNK = 1 << 22
+"""How many rows are found at a time, if a search does not need more at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """Rows of several parts, numbered by their values: ``codes`` for each part, and a row of
+    ``columns`` for each number."""
+
+    codes: list[Codes]
+    columns: list[Any]
+    first: Index
+
+    @property
+    def count(self) -> int:
+        return len(self.first)
+
+    def values(self, numbers: npt.NDArray[Any]) -> list[Any]:
+        """The values that some numbers stand for, column by column."""
+        rows = pa.array(self.first)
+        return [column.take(rows).take(pa.array(numbers)) for column in self.columns]
+
+
+def numbered(parts: Sequence[Sequence[Any]]) -> Numbered:
+    """Number the rows of several parts of the same columns: equal rows have one number."""
+    columns = [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
+    codes, size = combine([identity_codes(column) for column in columns])
+    if size > 4 * len(codes) + 1024:
+        _, codes = np.unique(codes, return_inverse=True)
+        size = int(codes.max()) + 1 if len(codes) else 0
+    first = np.full(size, -1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    present = first >= 0
+    codes = (np.cumsum(present) - 1)[codes] if not present.all() else codes
+    cuts = np.cumsum([len(part[0]) for part in parts])[:-1]
+    return Numbered(np.split(codes, cuts), columns, first[present])
+
+
+class Search:
+    """The rows of a closure that are asked for by some of its columns: by all that move, by some
+    that stay, or all rows there are."""
+
+    def __init__(self, closure: Closure, columns: tuple[str, ...], edges: Events, starts: Events):
+        self.closure, self.columns = closure, columns
+        self._backwards = bool(columns) and columns == closure.moving
+        width = len(closure.moving)
+        along = list(edges.columns.values())
+        come, go = along[:width], along[width:]
+        own = [starts.columns[name] for name in closure.moving]
+        self._nodes = numbered([come, go, own])
+        self._fixed = (
+            numbered([[starts.columns[name] for name in closure.fixed]])
+            if (closure.fixed)
+            else None
+        )
+        left, right, begin = self._nodes.codes
+        usable = _complete(come)
+        left, right = left[usable], right[usable]
+        if self._backwards:
+            left, right = right, left
+        self._offsets, self._targets = grouped(left, right, self._nodes.count)
+        self._begin = begin
+        self._groups = (
+            np.zeros(len(starts), np.int64) if self._fixed is None else (self._fixed.codes[0])
+        )
+        self._starts = starts
+        self._asked: Events | None = None
+        self._images = None
+        if self._backwards:
+            fits = _complete(own)
+            count = self._nodes.count
+            self._images = grouped(begin[fits], self._groups[fits], count)
+
+    def ask(self, seeds: Events) -> Events:
+        """The rows that are asked for and were not before."""
+        if self._backwards:
+            return self._to(seeds)
+        return self._from(seeds)
+
+    def _from(self, seeds: Events) -> Events:
+        """Rows by columns that stay: from the nodes at which their rows start."""
+        rows = np.arange(len(self._begin))
+        if self.columns:
+            wanted = _among(
+                [self._starts.columns[name] for name in self.columns],
+                [seeds.columns[name] for name in self.columns],
+            )
+            rows = np.flatnonzero(wanted & ~self._done())
+            self._done()[rows] = True
+        elif self._done().any():
+            rows = rows[:0]
+        else:
+            self._done()[:] = True
+        groups, sources = np.unique(self._groups[rows], return_inverse=True)
+        begins, firsts = grouped(sources.astype(np.int64), self._begin[rows], len(groups))
+        numbers, nodes = self._searched(begins, firsts, self._nodes.count)
+        fixed = [] if self._fixed is None else self._fixed.values(groups)
+        return self._rows([column.take(numbers) for column in fixed], self._nodes.values(nodes))
+
+    def _to(self, seeds: Events) -> Events:
+        """Rows by the columns that move: what starts at the nodes from which they are reached."""
+        asked = [seeds.columns[name] for name in self.columns]
+        nodes = _found(self._nodes, asked)
+        fresh = np.unique(nodes[nodes >= 0])
+        fresh = fresh[~self._known_nodes()[fresh]]
+        self._known_nodes()[fresh] = True
+        begins = np.arange(len(fresh) + 1)
+        groups = 1 if self._fixed is None else self._fixed.count
+        numbers, images = self._searched(begins, fresh.astype(np.int32), groups)
+        moving = [column.take(numbers) for column in self._nodes.values(fresh)]
+        return self._rows([] if self._fixed is None else self._fixed.values(images), moving)
+
+    def _done(self) -> npt.NDArray[np.bool_]:
+        """Which rows of the starts were searched from."""
+        if not hasattr(self, "_searched_rows"):
+            self._searched_rows = np.zeros(len(self._begin), dtype=np.bool_)
+        return self._searched_rows
+
+    def _known_nodes(self) -> npt.NDArray[np.bool_]:
+        if not hasattr(self, "_searched_nodes"):
+            self._searched_nodes = np.zeros(self._nodes.count, dtype=np.bool_)
+        return self._searched_nodes
+
+    def _rows(self, fixed: Sequence[Any], moving: Sequence[Any]) -> Events:
+        named = dict(zip(self.closure.fixed, fixed, strict=True))
+        named |= dict(zip(self.closure.moving, moving, strict=True))
+        columns = {name: named[name] for name in self._starts.columns}
+        return rows_of(columns, len(next(iter(columns.values()))))
+
+    def _searched(self, begins: Index, firsts: Nodes, most: int) -> tuple[Any, Nodes]:
+        """Which source found what: nodes, or what starts there. At most ``most`` for each."""
+        count, done, total = len(begins) - 1, 0, 0
+        sizes = np.zeros(count, dtype=np.int64)
+        seen = np.zeros(self._nodes.count, dtype=np.int32)
+        marked = np.zeros(most if self._images is not None else 0, dtype=np.int32)
+        queue = np.empty(self._nodes.count if self._images is not None else 0, dtype=np.int32)
+        parts: list[Nodes] = []
+        while done < count:
+            room = max(most, min(_CHUNK, most * (count - done)))
+            expect(total + room, 32, self._growth)
+            found = np.empty(room, dtype=np.int32)
+            if self._images is None:
+                reached = nodes_found(
+                    self._offsets, self._targets, begins, firsts, seen, done, found, sizes
+                )
+            else:
+                reached = images_found(
+                    self._offsets, self._targets, begins, firsts, *self._images, seen, marked,
+                    queue, done, found, sizes,
+                )  # fmt: skip
+            filled = int(sizes[done:reached].sum())
+            parts.append(found[:filled])
+            total += filled
+            done = reached
+        numbers = np.repeat(np.arange(count), sizes)
+        return pa.array(numbers), np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+    def _growth(self) -> Growth:
+        return Growth(
+            f"following '{self.closure.relation}'",
+            "ask for it from fewer sources, or state fewer rows to follow",
+            "rows",
+        )
+
+
+def _complete(columns: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows have a value in all columns: null equals nothing, so nothing goes on from it."""
+    found = np.ones(len(columns[0]), dtype=np.bool_)
+    for column in columns:
+        if column.null_count:
+            found &= column.is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def _among(rows: Sequence[Any], wanted: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows equal one of those wanted."""
+    both = numbered([rows, wanted])
+    hit = np.zeros(both.count, dtype=np.bool_)
+    hit[both.codes[1][_complete(wanted)]] = True
+    return hit[both.codes[0]]
+
+
+def _found(nodes: Numbered, wanted: Sequence[Any]) -> Codes:
+    """The numbers of the nodes with some values; -1 where there is none, or a null."""
+    known = [column.take(pa.array(nodes.first)) for column in nodes.columns]
+    both = numbered([known, wanted])
+    place = np.full(both.count, -1, dtype=np.int64)
+    place[both.codes[0]] = np.arange(nodes.count)
+    return np.where(_complete(wanted), place[both.codes[1]], -1)
