@@ -84,6 +84,8 @@ def _rules(plan: Plan) -> dict[str, list[str]]:
     rules: dict[str, list[str]] = {}
     for rule in plan.checked.program.rules:
         rules.setdefault(rule.event, []).append(format_rule(rule))
+    for rule in plan.checked.program.deductions:
+        rules.setdefault(rule.event, []).append(format_rule(rule, arrow=":-"))
     return rules
 
 

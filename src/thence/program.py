@@ -6,7 +6,6 @@ one has its first result soon.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,6 +13,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
+from thence.collection_pauses import without_collection_pauses
 from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram
 from thence.model.errors import BuildError, Diagnostic, InputError, LimitError, ProgramError
@@ -65,7 +65,7 @@ class Program:
         """The optimisations that are switched off."""
         self._last: Measured | None = None
         self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
-        with _without_collection_pauses():
+        with without_collection_pauses():
             self._checked = check_program(logic)
             declared = [schema.name for schema in self._checked.program.declared]
             self._known = given_statistics(statistics, declared)
@@ -406,6 +406,25 @@ class Program:
         run = Run(part, source, seen, horizons, gaps)
         return Results(asked, run, measured, bounds, told)
 
+    def rows(
+        self,
+        relation: str,
+        given: Mapping[str, Any] | None = None,
+        *,
+        tables: Any = None,
+        memory_limit: Any = None,
+    ) -> Any:
+        """The rows of a relation that rules derive, or of a table, as a ``pyarrow.Table``.
+
+        ``given`` maps columns to the values that are asked for, one or several: only what these
+        need is derived. With several columns, their values belong together row by row. ``tables``
+        are the rows of static tables, as for :meth:`run`.
+        """
+        from thence.relation_rows import rows
+
+        with self._limited():
+            return rows(self, relation, given or {}, tables, memory_limit)
+
     def session(
         self,
         max_delay: Any = None,
@@ -499,7 +518,7 @@ class Program:
         """The rows of the tables; none of a table that no rule looks into."""
         from thence.engine.arrays.rows import empty
         from thence.io.facts import read_tables
-        from thence.knowledge.rows import with_stated
+        from thence.knowledge.fact_rows import with_stated
 
         knowledge = self._checked.knowledge
         asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
@@ -507,23 +526,6 @@ class Program:
         found = read_tables(tables, self._table_schemas, read, knowledge.facts)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
         return with_stated(found | unread, knowledge)
-
-
-@contextmanager
-def _without_collection_pauses() -> Iterator[None]:
-    """Keep the garbage collector still while a program is compiled.
-
-    A large program makes millions of small objects that all stay; looking through them again and
-    again for garbage took a third of the time.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _latest(events: dict[str, Events]) -> int:
@@ -549,7 +551,7 @@ def compile(
         )
     from thence.lang.parser import parse_program
 
-    with _without_collection_pauses():
+    with without_collection_pauses():
         logic = parse_program(Source(text, name))
         return Program(logic, without=without, statistics=statistics)
 
@@ -563,7 +565,7 @@ def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> 
     """
     from thence.lang.python.program import lower_program
 
-    with _without_collection_pauses():
+    with without_collection_pauses():
         return Program(lower_program(parts), name, without)
 
 

@@ -8,20 +8,20 @@ from weakref import WeakSet
 import numpy as np
 import pyarrow as pa
 
-from thence.engine.arrays.rows import concat, distinct, select
+from thence.engine.arrays.rows import concat, distinct, select, take
 from thence.engine.limits.growth import DEFAULT, Limits
 from thence.engine.run.derive import Inputs
 from thence.engine.state.relation import Relation
 from thence.engine.state.state import empty_relation
-from thence.knowledge.derive import Join, Query
-from thence.knowledge.fold import Fold
-from thence.knowledge.rows import constants, rows_of, stated_rows
-from thence.knowledge.search import Search
+from thence.knowledge.joined_relation import Join, Query
+from thence.knowledge.folded_relation import Fold
+from thence.knowledge.fact_rows import constants, rows_of, stated_rows
+from thence.knowledge.graph_search import Search, among
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
 from thence.plan.reasoning.asks import Ask, asks_of
-from thence.plan.reasoning.demand import Asked, demanded
-from thence.plan.reasoning.relations import Reasoning, reasoning
+from thence.plan.reasoning.relation_demand import Asked, demanded
+from thence.plan.reasoning.reasoning import Reasoning, reasoning
 from thence.plan.tree import Part
 
 
@@ -106,6 +106,21 @@ class Reasoner:
     def _fresh(self, asked: Asked) -> Query:
         """A query of its own: it has given nothing to anybody else."""
         return self._made(asked)
+
+    def answer(self, relation: str, columns: tuple[str, ...], seeds: Events) -> Events:
+        """The rows of a table or a relation that have some values in some columns, and no
+        others."""
+        if not self.is_made(relation):
+            found = distinct(self.whole(relation).whole())
+        else:
+            self.ask(relation, columns, seeds)
+            found = self.rows(relation).whole()
+            if self.known.bound(relation, columns) == columns and relation in self.known.closures:
+                return found
+        if not columns:
+            return found
+        rows = [found.columns[name] for name in columns]
+        return take(found, among(rows, [seeds.columns[name] for name in columns]))
 
     # -- what the joins of events ask
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thence.lang import syntax as s
-from thence.lang.deductions import fact_head, fact_of, relations_of
+from thence.lang.fact_statements import fact_head, fact_of, relations_of
 from thence.lang.heads import Head, check_event_name, check_schema, head_of
 from thence.lang.policies import policy_of
 from thence.lang.problem import check_nesting

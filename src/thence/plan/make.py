@@ -10,7 +10,7 @@ from thence.logic.check import Checked, check_program
 from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
-from thence.plan.reasoning.relations import CLOSURE, DEMAND
+from thence.plan.reasoning.reasoning import CLOSURE, DEMAND
 from thence.plan.rewrites.index_selections import index_selections
 from thence.plan.rewrites.merge_timers import merge_timers
 from thence.plan.rewrites.share_constants import share_constants

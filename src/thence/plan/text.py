@@ -39,6 +39,12 @@ def plan_text(
     tables = plan.checked.program.tables
     if tables:
         lines += ["", "tables", *(f"  {schema}{_looked_up(plan, schema)}" for schema in tables)]
+    if plan.relations:
+        lines += ["", "relations"]
+        for relation in plan.relations:
+            first, *more = relation.lines()
+            said = rules.get(relation.schema.name, ())
+            lines += [first, *(f"    {shortened(text)}" for text in said), *more]
     for number, stage in enumerate(plan.stages, 1):
         lines += ["", *_stage(plan, stage, number, rules, notes)]
     if plan.needs.instants:
@@ -59,7 +65,8 @@ def _kept(plan: Plan, event: str) -> str:
 
 def _looked_up(plan: Plan, schema: EventSchema) -> str:
     if schema.name not in plan.columns:
-        return "   -- not used"
+        below = [r.schema.name for r in plan.relations if r.used and schema.name in r.rests_on]
+        return f"   -- in every place; read by {', '.join(below)}" if below else "   -- not used"
     columns = ", ".join(sorted(plan.columns[schema.name])) or "none"
     return f"   -- true at all times, in every place; columns read: {columns}"
 

@@ -23,6 +23,7 @@ from thence.plan.statistics import UNKNOWN, Statistics
 
 if TYPE_CHECKING:
     from thence.plan.cost import Estimates
+    from thence.plan.reasoning.relation_plans import RelationPlan
 
 
 def escaped(event: str) -> str:
@@ -274,6 +275,13 @@ class Plan:
         from thence.plan.json import plan_json  # noqa: PLC0415 (it reads plans)
 
         return plan_json(self)
+
+    @cached_property
+    def relations(self) -> tuple[RelationPlan, ...]:
+        """How the relations that rules look into will be derived."""
+        from thence.plan.reasoning.relation_plans import relation_plans  # noqa: PLC0415
+
+        return relation_plans(self)
 
     @cached_property
     def estimates(self) -> Estimates | None:

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from thence.engine.arrays.rows import select
 from thence.engine.limits.growth import Limits
-from thence.engine.run.lookups import Knows
+from thence.engine.run.knows import Knows
 from thence.engine.state.relation import Relation
 from thence.engine.state.state import State, decode, encode
 from thence.io.facts import read_tables
 from thence.io.ingest import misplaced
 from thence.io.temporary import temporary_folder
 from thence.knowledge.reasoner import Reasoner, reasoner_of
-from thence.knowledge.rows import with_stated
+from thence.knowledge.fact_rows import with_stated
 from thence.model.errors import InputError
 from thence.model.events import Events
 

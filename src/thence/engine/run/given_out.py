@@ -16,7 +16,7 @@ from thence.engine.arrays.step_memo import Memo, remembering
 from thence.engine.limits.growth import Budget, owner, spending
 from thence.engine.limits.measure import derived, metered
 from thence.engine.run.derive import Inputs, derive_in_chunks
-from thence.engine.run.lookups import look_up
+from thence.engine.run.knows import look_up
 from thence.engine.run.step import Options, moment_of, step
 from thence.engine.state.state import State, empty_relation
 from thence.engine.window.coverage import derived_gaps

@@ -57,7 +57,8 @@ class Relation:
     """
 
     __slots__ = (
-        "__weakref__", "_ends", "_hashes", "_length", "_nbytes", "_whole", "after", "recent", "runs",
+        "__weakref__", "_ends", "_hashes", "_length", "_nbytes", "_whole",
+        "after", "recent", "runs",
     )  # fmt: skip
 
     def __init__(self, recent: Events, runs: Sequence[Run] = (), after: int = ALWAYS) -> None:

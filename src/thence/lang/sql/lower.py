@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from thence.lang import syntax as s
-from thence.lang.deductions import relations_of
+from thence.lang.fact_statements import relations_of
 from thence.lang.heads import Head, WrittenTerm
 from thence.lang.policies import policy_of
 from thence.lang.report import Refused, Refusing

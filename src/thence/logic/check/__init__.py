@@ -7,7 +7,7 @@ what the engine builds on: the schema of every event and the order in which to d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from thence.logic.check.aggregates import collect_of
 from thence.logic.check.deductions import check_deductions
@@ -53,7 +53,7 @@ class Checked:
     strata: tuple[tuple[str, ...], ...]
     recursive: frozenset[str]
     warnings: tuple[Diagnostic, ...]
-    knowledge: Knowledge = Knowledge()
+    knowledge: Knowledge = field(default_factory=Knowledge)
 
 
 def check_program(program: LogicProgram) -> Checked:

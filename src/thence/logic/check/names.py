@@ -134,7 +134,7 @@ def _elsewhere(what: str, holder: Scope, argument: str) -> tuple[str, str]:
         )
     return (
         f"{what} is bound only inside `not`, so outside it has no value",
-        "bind it in something that is there; a condition on what must not be goes inside the `not`",
+        "bind it in an event that occurs; a condition on what must not occur goes inside the `not`",
     )
 
 

@@ -18,7 +18,7 @@ from thence.logic.expr import Aggregate, Expr, Var
 from thence.logic.knowledge import Knowledge, aggregates
 from thence.logic.ops import Atom, HeadTerm, Rule, exprs_of
 from thence.model.schema import Attribute, EventSchema
-from thence.plan.reasoning.bodies import Body, Row, bodies, conjunction, known_after, reads
+from thence.plan.reasoning.rule_bodies import Body, Row, bodies, conjunction, known_after, reads
 
 CLOSURE = "closure"
 DEMAND = "demand"

@@ -18,10 +18,10 @@ import pyarrow as pa
 from thence.engine.arrays.array_types import Codes, Index
 from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.limits.growth import Growth, expect
-from thence.knowledge.kernel import grouped, images_found, nodes_found
-from thence.knowledge.rows import rows_of
+from thence.knowledge.graph_kernel import grouped, images_found, nodes_found
+from thence.knowledge.fact_rows import rows_of
 from thence.model.events import Events
-from thence.plan.reasoning.relations import Closure
+from thence.plan.reasoning.reasoning import Closure
 
 Nodes = npt.NDArray[np.int32]
 _CHUNK = 1 << 22
@@ -43,8 +43,8 @@ class Numbered:
 
     def values(self, numbers: npt.NDArray[Any]) -> list[Any]:
         """The values that some numbers stand for, column by column."""
-        rows = pa.array(self.first)
-        return [column.take(rows).take(pa.array(numbers)) for column in self.columns]
+        rows = pa.array(self.first[numbers])
+        return [column.take(rows) for column in self.columns]
 
 
 def numbered(parts: Sequence[Sequence[Any]]) -> Numbered:
@@ -66,86 +66,64 @@ class Search:
     """The rows of a closure that are asked for by some of its columns: by all that move, by some
     that stay, or all rows there are."""
 
-    def __init__(self, closure: Closure, columns: tuple[str, ...], edges: Events, starts: Events):
+    def __init__(
+        self, closure: Closure, columns: tuple[str, ...], edges: Events, starts: Events
+    ) -> None:
         self.closure, self.columns = closure, columns
-        self._backwards = bool(columns) and columns == closure.moving
-        width = len(closure.moving)
-        along = list(edges.columns.values())
+        self._starts = starts
+        width, along = len(closure.moving), list(edges.columns.values())
         come, go = along[:width], along[width:]
         own = [starts.columns[name] for name in closure.moving]
+        fixed = [starts.columns[name] for name in closure.fixed]
         self._nodes = numbered([come, go, own])
-        self._fixed = (
-            numbered([[starts.columns[name] for name in closure.fixed]])
-            if (closure.fixed)
-            else None
-        )
-        left, right, begin = self._nodes.codes
+        self._fixed = numbered([fixed]) if fixed else None
+        left, right, self._begin = self._nodes.codes
+        self._groups = np.zeros(len(starts), np.int64) if not fixed else self._fixed_codes
         usable = _complete(come)
         left, right = left[usable], right[usable]
-        if self._backwards:
+        self._images: tuple[Index, Nodes] | None = None
+        if columns and columns == closure.moving:
             left, right = right, left
-        self._offsets, self._targets = grouped(left, right, self._nodes.count)
-        self._begin = begin
-        self._groups = (
-            np.zeros(len(starts), np.int64) if self._fixed is None else (self._fixed.codes[0])
-        )
-        self._starts = starts
-        self._asked: Events | None = None
-        self._images = None
-        if self._backwards:
             fits = _complete(own)
-            count = self._nodes.count
-            self._images = grouped(begin[fits], self._groups[fits], count)
+            self._images = grouped(self._begin[fits], self._groups[fits], self._nodes.count)
+        self._offsets, self._targets = grouped(left, right, self._nodes.count)
+        searched = len(self._begin) if self._images is None else self._nodes.count
+        self._done = np.zeros(searched, dtype=np.bool_)
+
+    @property
+    def _fixed_codes(self) -> Codes:
+        assert self._fixed is not None
+        return self._fixed.codes[0]
 
     def ask(self, seeds: Events) -> Events:
         """The rows that are asked for and were not before."""
-        if self._backwards:
-            return self._to(seeds)
-        return self._from(seeds)
+        return self._from(seeds) if self._images is None else self._to(seeds)
 
     def _from(self, seeds: Events) -> Events:
         """Rows by columns that stay: from the nodes at which their rows start."""
-        rows = np.arange(len(self._begin))
+        fresh = ~self._done
         if self.columns:
-            wanted = _among(
-                [self._starts.columns[name] for name in self.columns],
-                [seeds.columns[name] for name in self.columns],
-            )
-            rows = np.flatnonzero(wanted & ~self._done())
-            self._done()[rows] = True
-        elif self._done().any():
-            rows = rows[:0]
-        else:
-            self._done()[:] = True
-        groups, sources = np.unique(self._groups[rows], return_inverse=True)
-        begins, firsts = grouped(sources.astype(np.int64), self._begin[rows], len(groups))
+            rows = [self._starts.columns[name] for name in self.columns]
+            fresh &= among(rows, [seeds.columns[name] for name in self.columns])
+        self._done |= fresh
+        rows_fresh = np.flatnonzero(fresh)
+        groups, sources = np.unique(self._groups[rows_fresh], return_inverse=True)
+        begins, firsts = grouped(sources.astype(np.int64), self._begin[rows_fresh], len(groups))
         numbers, nodes = self._searched(begins, firsts, self._nodes.count)
         fixed = [] if self._fixed is None else self._fixed.values(groups)
         return self._rows([column.take(numbers) for column in fixed], self._nodes.values(nodes))
 
     def _to(self, seeds: Events) -> Events:
         """Rows by the columns that move: what starts at the nodes from which they are reached."""
-        asked = [seeds.columns[name] for name in self.columns]
-        nodes = _found(self._nodes, asked)
+        nodes = _found(self._nodes, [seeds.columns[name] for name in self.columns])
         fresh = np.unique(nodes[nodes >= 0])
-        fresh = fresh[~self._known_nodes()[fresh]]
-        self._known_nodes()[fresh] = True
+        fresh = fresh[~self._done[fresh]]
+        self._done[fresh] = True
         begins = np.arange(len(fresh) + 1)
         groups = 1 if self._fixed is None else self._fixed.count
         numbers, images = self._searched(begins, fresh.astype(np.int32), groups)
         moving = [column.take(numbers) for column in self._nodes.values(fresh)]
         return self._rows([] if self._fixed is None else self._fixed.values(images), moving)
-
-    def _done(self) -> npt.NDArray[np.bool_]:
-        """Which rows of the starts were searched from."""
-        if not hasattr(self, "_searched_rows"):
-            self._searched_rows = np.zeros(len(self._begin), dtype=np.bool_)
-        return self._searched_rows
-
-    def _known_nodes(self) -> npt.NDArray[np.bool_]:
-        if not hasattr(self, "_searched_nodes"):
-            self._searched_nodes = np.zeros(self._nodes.count, dtype=np.bool_)
-        return self._searched_nodes
 
     def _rows(self, fixed: Sequence[Any], moving: Sequence[Any]) -> Events:
         named = dict(zip(self.closure.fixed, fixed, strict=True))
@@ -198,18 +176,18 @@ def _complete(columns: Sequence[Any]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _among(rows: Sequence[Any], wanted: Sequence[Any]) -> npt.NDArray[np.bool_]:
-    """Which rows equal one of those wanted."""
-    both = numbered([rows, wanted])
+def among(rows: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows equal one of those asked for."""
+    both = numbered([rows, asked])
     hit = np.zeros(both.count, dtype=np.bool_)
-    hit[both.codes[1][_complete(wanted)]] = True
+    hit[both.codes[1][_complete(asked)]] = True
     return hit[both.codes[0]]
 
 
-def _found(nodes: Numbered, wanted: Sequence[Any]) -> Codes:
+def _found(nodes: Numbered, asked: Sequence[Any]) -> Codes:
     """The numbers of the nodes with some values; -1 where there is none, or a null."""
     known = [column.take(pa.array(nodes.first)) for column in nodes.columns]
-    both = numbered([known, wanted])
+    both = numbered([known, asked])
     place = np.full(both.count, -1, dtype=np.int64)
     place[both.codes[0]] = np.arange(nodes.count)
-    return np.where(_complete(wanted), place[both.codes[1]], -1)
+    return np.where(_complete(asked), place[both.codes[1]], -1)

@@ -17,7 +17,7 @@ from thence.engine.state.state import State, empty_relation
 from thence.logic.check import check_program
 from thence.model.events import Events
 from thence.plan.make import make
-from thence.plan.reasoning.demand import Asked, Demanded, answer_name, ask_name
+from thence.plan.reasoning.relation_demand import Asked, Demanded, answer_name, ask_name
 
 _OWN = frozenset({"suppress"})
 """What is left out of plans that say themselves what is asked for."""

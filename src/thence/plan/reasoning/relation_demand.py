@@ -17,8 +17,8 @@ from thence.logic.expr import Const, Expr, Var
 from thence.logic.knowledge import absent_in, read_in
 from thence.logic.ops import Atom, HeadTerm, LogicProgram, Rule
 from thence.model.schema import EventSchema
-from thence.plan.reasoning.bodies import Body, Row, bodies, conjunction, known_after, reads
-from thence.plan.reasoning.relations import Reasoning
+from thence.plan.reasoning.rule_bodies import Body, Row, bodies, conjunction, known_after, reads
+from thence.plan.reasoning.reasoning import Reasoning
 
 Asked = tuple[str, tuple[str, ...]]
 """A relation, and the columns by which it is asked."""
