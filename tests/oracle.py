@@ -18,6 +18,7 @@ from itertools import product
 from typing import Any
 
 from oracle_history import Event, History, Interval, types_in
+from oracle_knowledge import add_rows, state_facts
 from oracle_patterns import (
     Chosen,
     Judged,
@@ -67,7 +68,9 @@ def meaning(
     ``until`` is the horizon of all inputs, or of each; without it, the latest time of all.
     """
     names = {schema.name: schema.names for schema in program.declared}
-    for rule in reversed(program.rules):
+    for fact in reversed(program.facts):
+        names.setdefault(fact.relation, fact.columns)
+    for rule in reversed((*program.deductions, *program.rules)):
         names[rule.event] = tuple(term.name for term in rule.terms)  # the first rule's names win
     known: dict[str, set[Event]] = {name: set() for name in names}
     for name, rows in events.items():
@@ -84,6 +87,11 @@ def meaning(
         float_columns(program),
         gaps=gaps or {},
     )
+    state_facts(program, history)
+    for component in components(program.deductions):
+        rules = [rule for rule in program.deductions if rule.event in component]
+        while any(add_rows(history, rule, folded, in_types) for rule in rules):
+            pass
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
         while any(add(history, rule) for rule in rules):

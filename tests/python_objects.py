@@ -41,11 +41,24 @@ def definitions(program: ops.LogicProgram) -> list[Any]:
         schema.name: thence.table(schema.name, {a.name: str(a.type) for a in schema.attributes})
         for schema in program.tables
     }
-    for rule in program.rules:
+    for rule in (*program.deductions, *program.rules):
         if rule.event not in types:
-            types[rule.event] = thence.derived(rule.event, *(term.name for term in rule.terms))
+            made = thence.relation if rule in program.deductions else thence.derived
+            types[rule.event] = made(rule.event, *(term.name for term in rule.terms))
+    for fact in program.facts:
+        if fact.relation not in types:
+            types[fact.relation] = thence.relation(fact.relation, *fact.columns)
+    tables = {schema.name for schema in program.tables}
+    facts = [
+        thence.fact(
+            types[fact.relation] if fact.relation in tables else fact.relation,
+            *(_Objects(types).value(value) for value in fact.values),
+        )
+        for fact in program.facts
+    ]
     declared = [types[schema.name] for schema in program.declared]
-    return [*declared, *(_Objects(types).definition(rule) for rule in program.rules)]
+    rules = (*program.deductions, *program.rules)
+    return [*declared, *facts, *(_Objects(types).definition(rule) for rule in rules)]
 
 
 class _Objects:
@@ -215,8 +228,10 @@ class _Objects:
 def in_order(program: ops.LogicProgram) -> ops.LogicProgram:
     """A program in which the arguments of each event stand in the order of its attributes."""
     columns = {schema.name: schema.names for schema in program.declared}
-    for rule in program.rules:
+    for rule in (*program.deductions, *program.rules):
         columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
+    for fact in program.facts:
+        columns.setdefault(fact.relation, fact.columns)
 
     def ordered(node: Any) -> Any:
         if isinstance(node, tuple):
@@ -230,4 +245,5 @@ def in_order(program: ops.LogicProgram) -> ops.LogicProgram:
             return replace(node, **{f.name: ordered(getattr(node, f.name)) for f in fields(node)})
         return node
 
-    return replace(program, rules=ordered(program.rules))
+    deductions = ordered(program.deductions)
+    return replace(program, rules=ordered(program.rules), deductions=deductions)

@@ -149,7 +149,7 @@ def batch_results(
         blocks.append(to_batch(always))
     blocks = [_with_columns(batch, context) for batch in blocks]
     for hop in chain.hops:
-        facts = shipped(tables, hop.part.tables, None)
+        facts = shipped(tables, hop.part.looked_into, None)
         task_of = Evaluate(chain, hop.number, _Kept(), facts)  # type: ignore[arg-type]
         parts = _shuffled(blocks, len(hop.places), chance)
         with chunk_sizes(batch_work, chance.choice([1, 3, 1000])):
@@ -395,7 +395,7 @@ class Stream:
         for place, handle in enumerate(self.handles):
             hops = [chain.hop_at(place) for chain in self.chains]
             facts = tuple(
-                shipped(tables, () if hop is None else hop.part.tables, None)
+                shipped(tables, () if hop is None else hop.part.looked_into, None)
                 for hop, tables in zip(hops, self.tables, strict=True)
             )
             blocks = self._worked(

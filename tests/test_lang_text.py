@@ -14,7 +14,13 @@ import thence
 from thence.lang.line_breaks import laid_out
 from thence.lang.parser import parse_program
 from thence.lang.readable import readable
-from thence.lang.text import format_event, format_pattern, format_program, format_rule
+from thence.lang.text import (
+    format_event,
+    format_fact,
+    format_pattern,
+    format_program,
+    format_rule,
+)
 from thence.lang.values_text import format_expr
 from thence.logic.expr import Attr, Call, Const, Expr, Var
 from thence.logic.ops import (
@@ -152,7 +158,9 @@ def test_several_brackets_are_opened_where_one_is_not_enough() -> None:
 @pytest.mark.parametrize("case", load_cases(), ids=lambda case: case.name)
 def test_breaking_lines_changes_nothing(case: object) -> None:
     program = parse_program(Source(case.program))  # type: ignore[attr-defined]
-    statements = [*map(format_event, program.declared), *map(format_rule, program.rules)]
+    statements = [*map(format_event, program.declared), *map(format_fact, program.facts)]
+    statements += [format_rule(rule, arrow=":-") for rule in program.deductions]
+    statements += map(format_rule, program.rules)
     narrow = "\n".join(laid_out(statement, width=20) for statement in statements)
     written = tuple(replace(rule, hidden=False) for rule in program.rules)
     assert parse_program(Source(narrow)) == replace(program, rules=written)

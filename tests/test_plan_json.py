@@ -16,6 +16,8 @@ PAGE = ROOT / "docs" / "plan.md"
 TEXT = """
     event a(k int, v int); event b(k int, v int);
     table t(k int, name string);
+    far(x, y) :- t(x, _), t(y, _); near(x, y) :- far(x, y); near(x, z) :- near(x, y), far(y, z);
+    known(k, y) <- a(k, _), near(k, y);
     r(k, name) <- (x: a(k, _) seq y: b(k, _)) within 10 us where x.v > 4, t(k, name);
     quiet(k) <- x: a(k, _), w: extend(x, 5 us), while w: not b(k, _);
     row(k) <- a(k, _) seq b(k, _)+ seq a(k, _) within 1 s;
@@ -47,6 +49,7 @@ def objects(kind: str) -> list[dict[str, Any]]:
     found: dict[str, list[dict[str, Any]]] = {
         "a plan": [{key: whole[key] for key in whole if key != "run"}],
         "an event": [*whole["inputs"], *(e for stage in whole["stages"] for e in stage["events"])],
+        "a relation": whole["relations"],
         "a stage": whole["stages"],
         "a join": joins,
         "an atom": [atom for join in joins for atom in join["atoms"]],
@@ -60,7 +63,7 @@ def objects(kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "kind",
-    ["a plan", "an event", "a stage", "a join", "an atom", "a window", "a step", "a piece",
+    ["a plan", "an event", "a relation", "a stage", "a join", "an atom", "a window", "a step", "a piece",
      "what was measured"],
 )  # fmt: skip
 def test_keys_are_those_of_the_page(kind: str) -> None:

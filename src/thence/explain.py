@@ -85,6 +85,8 @@ def _rules(plan: Plan) -> dict[str, list[str]]:
     for rule in plan.checked.program.rules:
         if rule.event not in plan.rulebook.for_causes.pairs:
             rules.setdefault(rule.event, []).append(format_rule(rule))
+    for rule in plan.checked.program.deductions:
+        rules.setdefault(rule.event, []).append(format_rule(rule, arrow=":-"))
     return rules
 
 

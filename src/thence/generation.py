@@ -22,6 +22,7 @@ from thence.engine.state.relation import Relation, relation
 from thence.engine.state.saved import check_state, shape_of
 from thence.engine.state.state import State, damaged, fingerprint
 from thence.explain import Measured
+from thence.knowledge.reasoner import reasoner_of
 from thence.model.errors import InputError, StateError
 from thence.model.events import Events
 from thence.model.time import format_duration
@@ -76,6 +77,7 @@ class Generation:
             limits=how.limits,
             known=plan.statistics,
             meter=self.meter,
+            knows=reasoner_of(plan.whole, tables, how.limits),
         )
 
     @property
@@ -186,9 +188,11 @@ def begun(
 ) -> Generation:
     """A generation that begins, with the rows of its static tables; none of one that it does not
     look into."""
+    made = plan.checked.knowledge.rules_of
     rows = {
         name: relation(tables[name] if name in tables else empty(plan.schemas[name]))
         for name in plan.tables
+        if name not in made
     }
     return Generation(program, plan, how, rows, state, begin, planned)
 

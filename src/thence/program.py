@@ -6,7 +6,6 @@ one has its first result soon.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,6 +13,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
+from thence.collection_pauses import without_collection_pauses
 from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram
 from thence.model.errors import BuildError, Diagnostic, InputError, LimitError, ProgramError
@@ -67,7 +67,7 @@ class Program:
         """Where paths in the program begin that are relative; None is the current folder."""
         self._last: Measured | None = None
         self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
-        with _without_collection_pauses():
+        with without_collection_pauses():
             self._checked = check_program(logic)
             declared = [schema.name for schema in self._checked.program.declared]
             self._known = given_statistics(statistics, declared)
@@ -357,13 +357,15 @@ class Program:
         from thence.engine.run.step import Options
         from thence.engine.state.relation import Relation
         from thence.explain import Measured
+        from thence.knowledge.reasoner import reasoner_of
 
         sample, meter = sampled({**found, **facts}), Meter()
         known = plan.statistics
         if plan.orders_by_values and not known.events:
             known = sample.statistics(plan.key_columns)
         looked_up = {name: Relation(rows) for name, rows in facts.items()}
-        options = Options(lineage, None, progress, looked_up, bounds, known, meter)
+        knows = reasoner_of(plan.whole, looked_up, bounds)
+        options = Options(lineage, None, progress, looked_up, bounds, known, meter, knows=knows)
         return options, Measured(plan, meter, self._checked.program, sample)
 
     def _run(
@@ -398,11 +400,32 @@ class Program:
         from thence.trace import Run
 
         seen, source = {**found, **facts, **results}, self._checked.program.source
+        if options.knows is not None:
+            seen |= {name: held.whole() for name, held in options.knows.there().items()}
         told = {}
         if lineage:
             told = dict.fromkeys(requested, Provenance(after.store, part.rulebook))
         run = Run(part, source, seen, horizons, gaps)
         return Results(asked, run, measured, bounds, told)
+
+    def rows(
+        self,
+        relation: str,
+        given: Mapping[str, Any] | None = None,
+        *,
+        tables: Any = None,
+        memory_limit: Any = None,
+    ) -> Any:
+        """The rows of a relation that rules derive, or of a table, as a ``pyarrow.Table``.
+
+        ``given`` maps columns to the values that are asked for, one or several: only what these
+        need is derived. With several columns, their values belong together row by row. ``tables``
+        are the rows of static tables, as for :meth:`run`.
+        """
+        from thence.relation_rows import rows
+
+        with self._limited():
+            return rows(self, relation, given or {}, tables, memory_limit)
 
     def session(
         self,
@@ -498,29 +521,15 @@ class Program:
         from thence.engine.arrays.rows import empty
         from thence.engine.join.shape_search import check_shapes
         from thence.io.facts import read_tables
+        from thence.knowledge.fact_rows import with_stated
 
-        read = [name for name in self._table_schemas if name in plan.columns]
-        found = read_tables(tables, self._table_schemas, read, self.folder)
+        knowledge = self._checked.knowledge
+        asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
+        read = [name for name in self._table_schemas if name in asked]
+        found = read_tables(tables, self._table_schemas, read, self.folder, knowledge.facts)
         check_shapes((alt for s in plan.stages for rule in s.rules for alt in rule), found)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
-        return found | unread
-
-
-@contextmanager
-def _without_collection_pauses() -> Iterator[None]:
-    """Keep the garbage collector still while a program is compiled.
-
-    A large program makes millions of small objects that all stay; looking through them again and
-    again for garbage took a third of the time.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+        return with_stated(found | unread, knowledge)
 
 
 def _latest(events: dict[str, Events]) -> int:
@@ -546,7 +555,7 @@ def compile(
         )
     from thence.lang.parser import parse_program
 
-    with _without_collection_pauses():
+    with without_collection_pauses():
         logic = parse_program(Source(text, name))
         return Program(logic, without=without, statistics=statistics)
 
@@ -560,7 +569,7 @@ def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> 
     """
     from thence.lang.python.program import lower_program
 
-    with _without_collection_pauses():
+    with without_collection_pauses():
         return Program(lower_program(parts), name, without)
 
 

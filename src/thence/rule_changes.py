@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from thence.engine.state.state import fingerprint
 from thence.lang.readable import readable
-from thence.lang.text import columns_of, format_event, format_rule
+from thence.lang.text import columns_of, format_event, format_fact, format_rule
 from thence.logic.ops import Atom, LogicProgram, walk
 from thence.plan.tree import Plan
 
@@ -58,8 +58,10 @@ def marks(program: LogicProgram) -> Mapping[str, str]:
     shown = readable(program)
     columns = columns_of(shown)
     texts = {schema.name: [format_event(schema)] for schema in shown.declared}
+    for fact in shown.facts:
+        texts.setdefault(fact.relation, []).append(format_fact(fact))
     reads: dict[str, set[str]] = {name: set() for name in texts}
-    for rule in shown.rules:
+    for rule in (*shown.deductions, *shown.rules):
         texts.setdefault(rule.event, []).append(format_rule(rule, columns))
         reads.setdefault(rule.event, set()).update(
             part.event for part in walk(rule.body) if isinstance(part, Atom)

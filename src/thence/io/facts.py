@@ -24,8 +24,10 @@ def read_tables(
     schemas: Mapping[str, EventSchema],
     needed: Collection[str],
     folder: Path | None = None,
+    in_program: Collection[str] = (),
 ) -> dict[str, Events]:
-    """The rows of each needed table, with all its columns in the types declared.
+    """The rows of each needed table, with all its columns in the types declared. A table of which
+    rows are ``in_program``, as facts, may be left out.
 
     ``tables`` maps names to tables, or is None; of a table that is not among them, the rows are
     where its declaration says, with paths that begin at ``folder``. Rows have no time: theirs is
@@ -39,8 +41,8 @@ def read_tables(
     ([7, 8], array([0, 0]))
     """
     given = checked_tables(tables, schemas)
-    stated = {name: schemas[name].rows_from for name in needed if name not in given}
-    missing = [name for name, rows_from in stated.items() if rows_from is None]
+    nowhere = [name for name in needed if name not in given and schemas[name].rows_from is None]
+    missing = [name for name in nowhere if name not in in_program]
     if missing:
         shown = ", ".join(str(schemas[name]) for name in missing)
         verb = "is" if len(missing) == 1 else "are"
@@ -52,7 +54,10 @@ def read_tables(
     found = {}
     for name in needed:
         schema = schemas[name]
-        frames = _given(given[name], schema) if name in given else _stated(schema, folder)
+        if name in given or name in nowhere:
+            frames = _given(given.get(name, []), schema)
+        else:
+            frames = _stated(schema, folder)
         found[name] = _read(frames, schema)
     return found
 

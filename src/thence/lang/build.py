@@ -119,7 +119,13 @@ class Build(BuildSql):
             end_of(before),
             end_of(semicolon),
             policy,
+            parts[arrow] == ":-",
         )
+
+    def fact(self, parts: Parts) -> s.FactDecl:
+        name = parts[0]
+        terms = tuple(part for part in parts if isinstance(part, s.Term))
+        return s.FactDecl(unquoted(name), terms, start_of(name), end_of(name), end_of(parts[-1]))
 
     def policy_word(self, parts: Parts) -> s.PolicyWord:
         words = [part for part in parts if part.type == "WORD"]

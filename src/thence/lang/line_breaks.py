@@ -38,6 +38,9 @@ class _Brackets:
 _Piece = _Word | _Brackets
 
 
+_ARROWS = (" <- ", " :- ")
+
+
 def laid_out(statement: str, width: int = WIDTH) -> str:
     """A statement in lines that are no longer than they must be.
 
@@ -50,10 +53,11 @@ def laid_out(statement: str, width: int = WIDTH) -> str:
     """
     if len(statement) <= width:
         return statement
-    head, arrow, body = statement.partition(" <- ")
-    if not arrow:
+    arrow = min(_ARROWS, key=lambda each: statement.find(each) % (len(statement) + 1))
+    head, found, body = statement.partition(arrow)
+    if not found:
         return "\n".join(_lines(_pieces(statement), "", width))
-    lines = _lines(_pieces(f"{head} <-"), "", width)
+    lines = _lines(_pieces(f"{head}{arrow.rstrip()}"), "", width)
     return "\n".join([*lines, *_lines(_pieces(body), _INDENT, width)])
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from thence.lang import syntax as s
+from thence.lang.fact_statements import fact_head, fact_of, relations_of
 from thence.lang.heads import Head, check_event_name, check_schema, head_of
 from thence.lang.policies import policy_of
 from thence.lang.problem import check_nesting
@@ -28,6 +29,7 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     """The logic program of parsed statements. Raises CheckError with every error found."""
     problems = Problems(source)
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
+    relations = relations_of(statements)
     queries = _queries(statements, problems)
     schemas = _schemas(declared, problems)
     events = {
@@ -36,19 +38,27 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     }
     for statement in statements:
         if isinstance(statement, s.RuleDecl):
-            _declare_head(head_of(statement), events, problems)
+            _declare_head(head_of(statement), events, problems, statement.name in relations)
         for query in queries.get(id(statement), ()):
             _declare_head(query.head, events, problems)
+    rows = [st for st in statements if isinstance(st, s.FactDecl)]
+    for row in rows:
+        _declare_head(fact_head(row), events, problems, table=True)
     rules: list[Rule] = []
+    deductions: list[Rule] = []
     for statement in statements:
         if isinstance(statement, s.RuleDecl):
-            rules.append(_rule(statement, events, problems))
+            reasoned = statement.name in relations
+            (deductions if reasoned else rules).append(_rule(statement, events, problems))
         rules += (query.rule for query in queries.get(id(statement), ()))
+    known = {name for name, info in events.items() if info.table}
+    facts = tuple(fact for row in rows if (fact := fact_of(row, known, problems)) is not None)
     linked = tuple(_finished(rule, events) for rule in rules)
+    reasoning = tuple(_finished(rule, events) for rule in deductions)
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    return LogicProgram(streams, linked, source, tables)
+    return LogicProgram(streams, linked, source, tables, reasoning, facts)
 
 
 def _queries(
@@ -79,12 +89,16 @@ def _schemas(declared: Sequence[s.EventDecl], problems: Problems) -> dict[str, E
     return schemas
 
 
-def _declare_head(head: Head, events: dict[str, EventInfo], problems: Problems) -> None:
-    """Note the event that a rule derives; its first rule says what its columns are called."""
+def _declare_head(
+    head: Head, events: dict[str, EventInfo], problems: Problems, table: bool = False
+) -> None:
+    """Note the event or the relation that a rule derives; its first rule says what its columns are
+    called."""
     if head.event not in events:
-        check_event_name(head.event, head.name_span, problems)
+        check_event_name(head.event, head.name_span, problems, "relation" if table else "event")
         names = head.columns
-        events[head.event] = EventInfo(head.event, names, f"{head.event}({', '.join(names)})")
+        shown = f"{head.event}({', '.join(names)})"
+        events[head.event] = EventInfo(head.event, names, shown, table=table)
 
 
 def _rule(rule: s.RuleDecl, events: dict[str, EventInfo], problems: Problems) -> Rule:

@@ -24,10 +24,13 @@ def readable(program: LogicProgram) -> LogicProgram:
     >>> [rule.event for rule in shown.rules], shown.rules[1].body
     (['late_2', 'late'], Atom(event='late_2', args=()))
     """
-    events = [e.name for e in program.declared] + [rule.event for rule in program.rules]
+    events = [e.name for e in program.declared] + sorted(program.looked_up)
+    events += [rule.event for rule in program.rules]
     for_event = _fresh(events, {rule.event for rule in program.rules if rule.hidden})
     rules = tuple(_rule(rule, for_event) for rule in program.rules)
-    return replace(program, rules=rules) if rules != program.rules else program
+    known = tuple(_rule(rule, for_event) for rule in program.deductions)
+    same = rules == program.rules and known == program.deductions
+    return program if same else replace(program, rules=rules, deductions=known)
 
 
 def _fresh(names: Iterable[str], hidden: Collection[str] = ()) -> Renaming:

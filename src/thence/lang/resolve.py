@@ -97,8 +97,7 @@ class Patterns:
             case s.WithinSuffix():
                 return Within(self.pattern(node.base), node.limit, span)
             case s.WhereSuffix():
-                inner = self.pattern(node.base)
-                return Where(inner, self._values.expr(node.condition), span)
+                return self._where(node)
             case s.Between():
                 absent = self.pattern(node.absent)
                 return Not(absent, self.pattern(node.first), self.pattern(node.last), span)
@@ -117,6 +116,43 @@ class Patterns:
                 inner = self._conjunction(node.items, span)
                 return Using(inner, policy_of(node.policy, self._report), span)
         return self._no_pattern(node)
+
+    def _where(self, node: s.WhereSuffix) -> Pattern:
+        """A pattern under a condition; rows that it names, as in ``where reachable(x, y) and
+        x < 3``, are looked up beside the pattern."""
+        inner, span = self.pattern(node.base), s.span_of(node)
+        segments = self._asked(node.condition)
+        if not segments:
+            return Where(inner, self._values.expr(node.condition), span)
+        rows: list[Pattern] = []
+        conditions: list[Expr] = []
+        for segment in segments:
+            if (absent := self._absent_fact(segment)) is not None:
+                rows.append(absent)
+            elif self._is_about_table(segment):
+                rows.append(self.pattern(segment))
+            else:
+                conditions.append(self._values.expr(segment))
+        joined = And((inner, *rows), span)
+        return Where(joined, join("and", conditions, span), span) if conditions else joined
+
+    def _asked(self, condition: s.Node) -> list[s.Node]:
+        """The parts of a condition, all of which must hold, if some of them are rows of tables."""
+        whole = s.strip(condition)
+        parts = _segments(whole) if isinstance(whole, s.Chain) else [(None, whole)]
+        segments = [segment for _, segment in parts]
+        about = [
+            segment
+            for segment in segments
+            if self._absent_row(segment) is not None or self._is_about_table(segment)
+        ]
+        if about and any(op is not None and op.text != "and" for op, _ in parts):
+            self._report.error(
+                s.span_of(about[0]),
+                "a row of a table must be there, or must not: it cannot be one of several choices",
+                "join it with `and`, and write one rule for each choice",
+            )
+        return segments if about else []
 
     def _no_pattern(self, node: s.Node) -> Pattern:
         self._report.error(

@@ -311,9 +311,22 @@ class RuleDecl:
     head_end: int
     end: int
     policy: tuple[PolicyWord, ...] = ()
+    deductive: bool = False
+    """Whether its arrow is ``:-``, which a rule about tables alone has."""
 
 
-Statement: TypeAlias = EventDecl | RuleDecl
+@dataclass(frozen=True, slots=True)
+class FactDecl:
+    """``linked('a', 'b');``: a row of a table."""
+
+    name: str
+    terms: tuple[Term, ...]
+    name_start: int
+    name_end: int
+    end: int
+
+
+Statement: TypeAlias = EventDecl | RuleDecl | FactDecl
 
 
 def span_of(node: Node | Op | Term | Column | PolicyWord) -> Span:

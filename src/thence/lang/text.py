@@ -26,6 +26,7 @@ from thence.logic.ops import (
     AnyOne,
     At,
     Atom,
+    Fact,
     HeadTerm,
     Label,
     LogicProgram,
@@ -69,16 +70,20 @@ def format_program(program: LogicProgram) -> str:
     """
     program = readable(program)
     columns = columns_of(program)
-    events = "\n".join([laid_out(format_event(event)) for event in program.declared])
-    rules = "\n".join([laid_out(format_rule(rule, columns)) for rule in program.rules])
-    return "\n\n".join(part for part in (events, rules) if part)
+    events = [laid_out(format_event(event)) for event in program.declared]
+    known = [format_fact(fact) for fact in program.facts]
+    known += [laid_out(format_rule(rule, columns, ":-")) for rule in program.deductions]
+    rules = [laid_out(format_rule(rule, columns)) for rule in program.rules]
+    return "\n\n".join("\n".join(part) for part in (events, known, rules) if part)
 
 
 def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
     """The attributes of every event that a program declares or derives, in order."""
     columns = {event.name: event.names for event in program.declared}
-    for rule in program.rules:
+    for rule in (*program.deductions, *program.rules):
         columns.setdefault(rule.event, tuple(term.name for term in rule.terms))
+    for fact in program.facts:
+        columns.setdefault(fact.relation, fact.columns)
     return columns
 
 
@@ -91,9 +96,14 @@ def format_event(event: EventSchema) -> str:
     return f"{word} {quoted(event.name)}({attributes}){limit}{rows};"
 
 
-def format_rule(rule: Rule, columns: Columns | None = None) -> str:
+def format_fact(fact: Fact) -> str:
+    """A row that a program says, as text."""
+    return f"{quoted(fact.relation)}({', '.join(map(format_expr, fact.values))});"
+
+
+def format_rule(rule: Rule, columns: Columns | None = None, arrow: str = "<-") -> str:
     """A rule as text. ``columns`` lets arguments be written by position."""
-    return f"{format_head(rule)} <- {_body(rule.body, columns or {})}{_using(rule)};"
+    return f"{format_head(rule)} {arrow} {_body(rule.body, columns or {})}{_using(rule)};"
 
 
 def _using(rule: Rule) -> str:

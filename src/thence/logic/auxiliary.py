@@ -39,7 +39,7 @@ class Auxiliary:
 
     def __init__(self, program: LogicProgram, placed: bool = False) -> None:
         self._placed = placed
-        self._taken = {each.name for each in program.declared}
+        self._taken = {each.name for each in program.declared} | program.looked_up
         self._taken |= {rule.event for rule in program.rules}
         self._names: dict[str, str] = {}
         self._rules: dict[str, tuple[Rule, ...]] = {}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Literal
 
-from thence.logic.expr import Aggregate, Expr, Folded
+from thence.logic.expr import Aggregate, Const, Expr, Folded
 from thence.logic.policy import UNRESTRICTED, Policy
 from thence.logic.roles import PART, VALUE, FieldRole, role, roles
 from thence.model.schema import EventSchema, Role
@@ -343,6 +343,20 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """``linked('a', 'b');``: a row of a table, or of a relation that no rule need derive."""
+
+    relation: str
+    values: tuple[Const, ...]
+    span: Span = _span()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What the columns are called where neither a declaration nor a rule says."""
+        return tuple(f"c{place}" for place in range(1, len(self.values) + 1))
+
+
+@dataclass(frozen=True, slots=True)
 class LogicProgram:
     """Declared events and rules, in the order of the text they were read from."""
 
@@ -351,11 +365,24 @@ class LogicProgram:
     source: Source = field(default=Source(""), compare=False, repr=False)
     tables: tuple[EventSchema, ...] = ()
     """The static tables. An atom of one is met by a fact, which has no interval."""
+    deductions: tuple[Rule, ...] = ()
+    """The rules that derive relations from tables: their rows are facts, too."""
+    facts: tuple[Fact, ...] = ()
+    """The rows that the program itself says."""
+    timeless: bool = False
+    """Whether all its events happen at one instant, as if they were rows. What they compute may be
+    endless then, and is bounded while it runs."""
 
     @property
     def declared(self) -> tuple[EventSchema, ...]:
         """Everything that comes from outside: events and tables."""
         return (*self.events, *self.tables)
+
+    @property
+    def looked_up(self) -> frozenset[str]:
+        """The names of all that has rows: of tables, and of the relations beside them."""
+        names = {table.name for table in self.tables} | {rule.event for rule in self.deductions}
+        return frozenset(names | {fact.relation for fact in self.facts})
 
 
 def span_of(pattern: Pattern) -> Span:

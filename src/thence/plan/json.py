@@ -31,6 +31,7 @@ def plan_json(plan: Plan, measured: Mapping[Prepared, Any] | None = None) -> dic
         "version": VERSION,
         "inputs": [_event(plan, schema) for schema in program.events],
         "tables": [_table(plan, schema) for schema in program.tables],
+        "relations": [relation.to_json() for relation in plan.relations],
         "outputs": list(plan.outputs),
         "stages": [_stage(plan, stage, measured or {}) for stage in plan.stages],
         "spread": {

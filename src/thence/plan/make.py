@@ -11,6 +11,7 @@ from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
 from thence.plan.lowering.own_rules import with_own_rules
 from thence.plan.prepared import Prepared
+from thence.plan.reasoning.reasoning import CLOSURE, DEMAND
 from thence.plan.rewrites.index_selections import index_selections
 from thence.plan.rewrites.linearise import linearise
 from thence.plan.rewrites.merge_timers import merge_timers
@@ -45,6 +46,8 @@ CHOICES: dict[str, str] = {
     "streaming": "Remember nothing of an event that ends no earlier than what it is joined with.",
     "semi_join": "Remember an event only if it meets what must have come before it.",
     "value_ranges": "Find rows of tables by ranges of values and places of shapes, not each one.",
+    DEMAND: "Derive of a relation only what is asked for: by events, by rules and by constants.",
+    CLOSURE: "Follow a recursion that is a closure over a key by a compiled search of a graph.",
 }
 """What the engine does only because the plan says so, by the name that switches it off."""
 

@@ -17,6 +17,10 @@ from thence.model.types import TIMESTAMP, Type
 from thence.plan.prepared import Prepared
 from thence.plan.tree import Plan, Stage
 
+MOST_ROUNDS = 10_000
+"""How many rounds a recursion may take in which rows are computed from rows: nothing else ends
+it."""
+
 
 def staged(checked: Checked, auxiliary: Auxiliary) -> Plan:
     """The plan of a checked program as its text says it, before any rewrite.
@@ -48,8 +52,10 @@ class _Staging:
         self.joins: dict[str, list[list[Conjunct]]] = {}
         """The joins of each event: the alternatives of its rules."""
         self.strata = {event: events for events in checked.strata for event in events}
-        self.done = {schema.name for schema in checked.program.declared}
+        self.done = {s.name for s in checked.program.events} | checked.knowledge.schemas.keys()
         """The events that come from outside or have a stage."""
+        self.endless: set[str] = set()
+        """The events of recursions that may compute ever new values."""
 
     def stages(self) -> tuple[Stage, ...]:
         """Stages in order; that of an auxiliary event comes just before its first user."""
@@ -69,7 +75,10 @@ class _Staging:
                         continue
                     self.joins[event].append(conjuncts)
                     if event in self.checked.recursive and invents_values(rule):
-                        problems += _endless(self.checked, rule, conjuncts, events)
+                        if self.checked.program.timeless:
+                            self.endless.update(events)
+                        else:
+                            problems += _endless(self.checked, rule, conjuncts, events)
         if problems:
             raise CheckError(tuple(problems))
         return tuple(stage for events in self.checked.strata for stage in self.placed(events))
@@ -107,6 +116,7 @@ class _Staging:
             events,
             tuple(tuple(map(self.prepared, conjuncts)) for conjuncts in rules),
             events[0] in self.checked.recursive,
+            MOST_ROUNDS if events[0] in self.endless else None,
         )
 
     def prepared(self, conjunct: Conjunct) -> Prepared:

@@ -40,6 +40,12 @@ def plan_text(
     tables = plan.checked.program.tables
     if tables:
         lines += ["", "tables", *(f"  {schema}{_looked_up(plan, schema)}" for schema in tables)]
+    if plan.relations:
+        lines += ["", "relations"]
+        for relation in plan.relations:
+            first, *more = relation.lines()
+            said = rules.get(relation.schema.name, ())
+            lines += [first, *(f"    {shortened(text)}" for text in said), *more]
     for number, stage in enumerate(plan.stages, 1):
         lines += ["", *_stage(plan, stage, number, rules, notes)]
     if plan.needs.instants:
@@ -61,6 +67,9 @@ def _kept(plan: Plan, event: str) -> str:
 def _looked_up(plan: Plan, schema: EventSchema) -> str:
     rows = "" if schema.rows_from is None else f" {schema.rows_from}"
     if schema.name not in plan.columns:
+        below = [r.schema.name for r in plan.relations if r.used and schema.name in r.rests_on]
+        if below:
+            return f"{rows}   -- in every place; read by {', '.join(below)}"
         return f"{rows}   -- not used"
     columns = ", ".join(sorted(plan.columns[schema.name])) or "none"
     return f"{rows}   -- true at all times, in every place; columns read: {columns}"

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from thence.logic.check import Checked
+from thence.logic.knowledge import Knowledge
 from thence.model.errors import Diagnostic
 from thence.model.schema import EventSchema
 from thence.plan.horizons import CLOCK, Horizons, Lags, horizons_of, join_lags
@@ -23,6 +24,7 @@ from thence.plan.statistics import UNKNOWN, Statistics
 
 if TYPE_CHECKING:
     from thence.plan.cost import Estimates
+    from thence.plan.reasoning.relation_plans import RelationPlan
 
 
 def escaped(event: str) -> str:
@@ -42,6 +44,8 @@ class Stage:
     rules: tuple[tuple[Prepared, ...], ...]
     """Each rule as its alternatives."""
     recursive: bool
+    most_rounds: int | None = None
+    """How many rounds its recursion may take, where it could go on for ever."""
 
     @property
     def suppressed(self) -> bool:
@@ -146,6 +150,8 @@ class Part:
     """What the horizons of its events follow from."""
     rulebook: Rulebook = field(default_factory=Rulebook)
     """All rules of the program that it is a part of."""
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    """What the program knows: where the rows of its relations come from."""
 
     @cached_property
     def worked_out(self) -> dict[Any, Any]:
@@ -160,6 +166,11 @@ class Part:
     def given(self) -> frozenset[str]:
         """The events that come from outside."""
         return frozenset(self.inputs)
+
+    @cached_property
+    def looked_into(self) -> tuple[str, ...]:
+        """The tables that its rules look into, and those that its relations are derived from."""
+        return tuple(sorted(self.knowledge.tables_under(self.tables)))
 
     @cached_property
     def clocks(self) -> frozenset[str]:
@@ -311,6 +322,13 @@ class Plan:
         return plan_json(self)
 
     @cached_property
+    def relations(self) -> tuple[RelationPlan, ...]:
+        """How the relations that rules look into will be derived."""
+        from thence.plan.reasoning.relation_plans import relation_plans  # noqa: PLC0415
+
+        return relation_plans(self)
+
+    @cached_property
     def estimates(self) -> Estimates | None:
         """What every operator is expected to do; None where nothing is known of the events."""
         from thence.plan.cost import estimates  # noqa: PLC0415 (it reads plans)
@@ -355,7 +373,8 @@ class Plan:
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
-        return tuple(table.name for table in self.checked.program.tables)
+        """The tables and relations that rules may look into."""
+        return tuple(n for n, s in self.checked.knowledge.schemas.items() if not s.hidden)
 
     @cached_property
     def whole(self) -> Part:
@@ -371,6 +390,7 @@ class Plan:
             self.off,
             self.horizons,
             self.rulebook,
+            self.checked.knowledge,
         )
 
     @cached_property
@@ -407,6 +427,7 @@ class Plan:
             self.off,
             self.horizons,
             self.rulebook,
+            self.checked.knowledge,
         )
 
     @cached_property

@@ -59,7 +59,7 @@ def batch_job(
     for hop in chain.hops:
         last = hop.number + 1 == chain.end
         schema: Any = result_schema(output) if last else blocks.schema
-        facts = shipped(tables, hop.part.tables, given.rows.sparkSession)
+        facts = shipped(tables, hop.part.looked_into, given.rows.sparkSession)
         task = carried(Evaluate(chain, hop.number, output, facts))
         blocks = blocks.repartition(len(hop.places), "place").mapInArrow(task, schema)
     return blocks

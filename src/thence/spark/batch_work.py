@@ -18,7 +18,7 @@ from thence.model.events import Events
 from thence.spark.blocks import Block, decode, decode_store, events_in, from_batch, to_batches
 from thence.spark.chain import Chain, Hop
 from thence.spark.context import Context
-from thence.spark.facts import NO_FACTS, Facts
+from thence.spark.facts import NO_FACTS, Facts, knowing
 from thence.spark.output import Output
 from thence.spark.route import forwarded, sent
 
@@ -87,6 +87,7 @@ class Evaluate:
             tables=self.facts.read(),
             limits=self.chain.limits,
             arriving=store,
+            knows=knowing(hop.part, self.facts, self.chain.limits),
         )
         state, horizons = State(gaps=self.chain.gaps), self.chain.horizons(context.horizon)
         pieces: Iterable[tuple[str, Events]]

@@ -48,5 +48,8 @@ def _piece(number: int, piece: Piece) -> Iterator[str]:
             yield f"  {event}, shared with the next slice for {reach}"
         else:
             yield f"  {event}"
-    for table in piece.part.tables:
-        yield f"  {table}, a table, whole in every place"
+    for table in piece.part.looked_into:
+        if not piece.part.knowledge.schemas[table].hidden:
+            yield f"  {table}, a table, whole in every place"
+    for relation in sorted(piece.part.knowledge.rules_of.keys() & set(piece.part.tables)):
+        yield f"  {relation}, a relation, derived in every place as it is asked for"

@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from thence.engine.arrays.rows import select
 from thence.engine.join.shape_search import check_shapes
+from thence.engine.limits.growth import Limits
+from thence.engine.run.knows import Knows
 from thence.engine.state.relation import Relation
 from thence.engine.state.state import State, decode, encode
 from thence.io.facts import checked_tables, read_tables
 from thence.io.ingest import misplaced
 from thence.io.temporary import temporary_folder
+from thence.knowledge.fact_rows import with_stated
+from thence.knowledge.reasoner import Reasoner, reasoner_of
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
@@ -57,13 +61,20 @@ NO_FACTS = Facts()
 def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict[str, Events]:
     """The rows of the tables that a part looks into; of those, only the columns that it reads, or
     all of them."""
-    found = read_tables(tables, program._table_schemas, part.tables, program.folder)
+    schemas, knowledge = program._table_schemas, part.knowledge
+    read = [name for name in part.looked_into if name in schemas]
+    found = read_tables(tables, schemas, read, program.folder, knowledge.facts)
     check_shapes((alt for stage in part.stages for rule in stage.rules for alt in rule), found)
+    found = {n: r for n, r in with_stated(found, knowledge).items() if n in part.looked_into}
     if whole:
         return found
     columns = part.columns
+    made = [name for name in part.tables if name in knowledge.rules_of]
+    below = knowledge.tables_under(made)
     return {
-        name: select(rows, [c for c in rows.columns if c in columns[name]])
+        name: rows
+        if name in below
+        else select(rows, [c for c in rows.columns if c in columns[name]])
         for name, rows in found.items()
     }
 
@@ -99,6 +110,24 @@ def refuse_tables(program: Program, frames: Any) -> None:
         for schema in program.tables:
             if schema.name in frames:
                 raise misplaced(schema.name)
+
+
+def knowing(part: Part, facts: Facts, limits: Limits) -> Knows | None:
+    """Who derives the relations that a part looks into, on the executor: the same for many tasks,
+    so that what was derived for one is there for the next."""
+    if not part.knowledge.rules_of.keys() & set(part.tables):
+        return None
+    found = _KNOWING.get((id(part), facts))
+    if found is None:
+        found = part, reasoner_of(part, facts.read(), limits)
+        while len(_KNOWING) >= _KEPT:
+            del _KNOWING[next(iter(_KNOWING))]
+        _KNOWING[id(part), facts] = found
+    return found[1]
+
+
+_KNOWING: dict[tuple[int, Facts], tuple[Part, Reasoner | None]] = {}
+"""Those at work, each with its part, so that no other one has its identity."""
 
 
 def _of_catalog(spark: Any, schema: EventSchema, name: str) -> Any:

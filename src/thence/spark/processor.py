@@ -27,7 +27,7 @@ from thence.spark.blocks import (
 )
 from thence.spark.chain import GENERATION, Chain, Hop
 from thence.spark.compatibility import refusal
-from thence.spark.facts import NO_FACTS, Facts
+from thence.spark.facts import NO_FACTS, Facts, knowing
 from thence.spark.idle import figures, notes, went_on
 from thence.spark.route import forwarded, sent, ticks
 from thence.spark.run_store import RunStore
@@ -263,6 +263,7 @@ def _step_of(
         limits=limits,
         arriving=store,
         further=again.__setitem__ if hop.part.carried else None,
+        knows=knowing(hop.part, each.facts, limits),
     )
     return step(hop.part, state, events, horizons, options)
 

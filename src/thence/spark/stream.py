@@ -68,7 +68,7 @@ def stream_job(
     blocks, end = packed(given, chains, tick=True), chains[0].end
     for place in range(end):
         facts = tuple(
-            shipped(rows, () if hop is None else hop.part.tables, spark)
+            shipped(rows, () if hop is None else hop.part.looked_into, spark)
             for hop, rows in zip((chain.hop_at(place) for chain in chains), tables, strict=True)
         )
         work = carried_processor(ShardWork(chains, place, facts, timing.behind))

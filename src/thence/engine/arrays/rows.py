@@ -200,4 +200,18 @@ def unique_by(events: Events, columns: Iterable[str], start: bool, end: bool) ->
     if not codes:
         return False
     ids, size = combine(codes)
-    return size >= len(ids) and len(np.unique(ids)) == len(ids)
+    return size >= len(ids) and _all_differ(ids, size)
+
+
+def _all_differ(ids: Index, size: int) -> bool:
+    """Whether numbers below a size are all different: by a mark for each, or by sorting them.
+
+    >>> _all_differ(np.array([2, 0, 1]), 3), _all_differ(np.array([2, 0, 2]), 1000)
+    (True, False)
+    """
+    if size <= 8 * len(ids):
+        marks = np.zeros(size, dtype=np.bool_)
+        marks[ids] = True
+        return int(np.count_nonzero(marks)) == len(ids)
+    ordered = np.sort(ids)
+    return bool((ordered[1:] != ordered[:-1]).all())

@@ -52,7 +52,7 @@ from thence.plan.statistics import UNKNOWN, Statistics
 class Inputs:
     """The events that a step sees, by type: those from before, and those that are new."""
 
-    old: Mapping[str, Relation]
+    old: dict[str, Relation]
     new: Mapping[str, Events]
     known: Statistics = UNKNOWN
     """What is known of the events beforehand."""
@@ -74,6 +74,11 @@ class Inputs:
             new = [self.new[event]] if event in self.new else []
             found = self._all[event] = concat([*old, *new])
         return found
+
+    def replace(self, name: str, rows: Relation) -> None:
+        """Let a table have other rows from now on."""
+        self.old[name] = rows
+        self._all.pop(name, None)
 
     def only_possible(self, event: str) -> bool:
         """Whether some events of a type may not have happened."""

@@ -16,6 +16,7 @@ from thence.engine.arrays.step_memo import Memo, remembering
 from thence.engine.limits.growth import Budget, owner, spending
 from thence.engine.limits.measure import derived, metered
 from thence.engine.run.derive import Inputs, derive_in_chunks
+from thence.engine.run.knows import look_up
 from thence.engine.run.step import Options, moment_of, step
 from thence.engine.state.state import State, empty_relation
 from thence.engine.window.coverage import derived_gaps
@@ -90,7 +91,9 @@ def _pieces(
 def _inputs(part: Part, state: State, events: Mapping[str, Events], options: Options) -> Inputs:
     """What the joins that come last read: nothing is old, but for tables."""
     old = {name: empty_relation(schema) for name, schema in part.schemas.items()}
-    old |= {name: options.tables[name] for name in part.tables}
+    old |= {name: options.tables[name] for name in part.tables if name in options.tables}
     new = {name: held.none for name, held in old.items()} | dict(events)
     gaps = derived_gaps(state.gaps, part.horizons.reach)
-    return Inputs(old, new, options.known, given=frozenset(part.inputs), last=True, gaps=gaps)
+    inputs = Inputs(old, new, options.known, given=frozenset(part.inputs), last=True, gaps=gaps)
+    look_up(options.knows, part, part.flows.values(), inputs)
+    return inputs

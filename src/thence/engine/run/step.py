@@ -26,6 +26,7 @@ from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
 from thence.engine.run.cause_pairs import Told
 from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
+from thence.engine.run.knows import Knows, look_up
 from thence.engine.run.reduce import reduced
 from thence.engine.state.derivation_store import Store
 from thence.engine.state.known import Growing, Known
@@ -36,6 +37,7 @@ from thence.engine.state.state import State, empty_relation
 from thence.engine.state.usable import usable
 from thence.engine.window.coverage import Gap, derived_gaps, looks_into
 from thence.logic.bounds import UNBOUNDED
+from thence.model.errors import LimitError
 from thence.model.events import Events
 from thence.plan.horizons import CLOCK, completed, reached
 from thence.plan.recording import Recording
@@ -66,6 +68,8 @@ class Options:
     further: Callable[[str, Events], None] | None = None
     """Called with events of a type that were given before, and rest on a new derivation; of those
     whose derivations another step reads."""
+    knows: Knows | None = None
+    """Who derives the rows of relations that rules look into."""
 
 
 def step(
@@ -98,7 +102,7 @@ def _step(
     options: Options,
 ) -> tuple[State, dict[str, Events]]:
     old = {**_nothing(part), **state.events}
-    old.update((name, options.tables[name]) for name in part.tables)
+    old.update((name, options.tables[name]) for name in part.tables if name in options.tables)
     new = dict(_none_new(part))
     new.update((name, given) for name, given in events.items() if name in new)
     last = options.retention is None
@@ -117,6 +121,7 @@ def _step(
     if not options.lineage and any(found.possible is not None for found in events.values()):
         raise AssertionError("events that are only possible are told apart by derivations")
     for number, stage in enumerate(part.stages, 1):
+        look_up(options.knows, part, (alt for rule in stage.rules for alt in rule), inputs)
         new.update(_run_stage(part, stage, inputs, state, moment, told, used))
         if options.progress is not None:
             options.progress(number, len(part.stages))
@@ -143,6 +148,8 @@ def _step(
         store.archive,
         swept,
     )
+    if options.knows is not None:
+        options.knows.remembered(kept.events.values())
     return kept, results
 
 
@@ -274,7 +281,7 @@ def _run_stage(
     news: list[Mapping[str, Events]] = [{**inputs.new, **none}] * len(groups)
     added: Mapping[str, Events] = inputs.new
     met_again = stage.met_again
-    taken = 0
+    taken = turns = 0
     while True:
         rounds = []
         for rules, new in zip(groups, news, strict=True):
@@ -286,6 +293,9 @@ def _run_stage(
                 known_by_now[name].add(events)
                 taken += len(events)
         expect(taken, RECURSIVE, lambda: _recursing(stage))
+        turns += 1
+        if stage.most_rounds is not None and turns > stage.most_rounds:
+            raise _endless(stage, turns)
         if not any(len(events) for found in rounds for events in found.values()):
             return {name: events.all() for name, events in total.items()}
         # What this round has seen is old for the next; only what it found is new.
@@ -319,6 +329,16 @@ def _recursing(stage: Stage) -> Growth:
         f"the recursion of {names or 'an inner pattern'}",
         "let each round need another event, or go on by a longer time",
         "events",
+    )
+
+
+def _endless(stage: Stage, turns: int) -> LimitError:
+    """The error of a recursion that goes on computing rows from rows."""
+    conjunct = stage.rules[-1][0].conjunct
+    return LimitError(
+        f"the recursion still computes new rows after {turns - 1:,} rounds, so it may never end",
+        "bound what it computes with a condition, such as n < 100",
+        span=conjunct.span,
     )
 
 

@@ -56,7 +56,10 @@ class Relation:
     they are no part of it, though a run may hold them still.
     """
 
-    __slots__ = ("_ends", "_hashes", "_length", "_nbytes", "_whole", "after", "recent", "runs")
+    __slots__ = (
+        "__weakref__", "_ends", "_hashes", "_length", "_nbytes", "_whole",
+        "after", "recent", "runs",
+    )  # fmt: skip
 
     def __init__(self, recent: Events, runs: Sequence[Run] = (), after: int = ALWAYS) -> None:
         """Make a relation; none of the recent rows and no run as a whole has expired."""

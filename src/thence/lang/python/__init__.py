@@ -12,7 +12,9 @@ from thence.lang.python.events import Event as Event
 from thence.lang.python.events import Table as Table
 from thence.lang.python.events import derived as derived
 from thence.lang.python.events import event as event
+from thence.lang.python.events import relation as relation
 from thence.lang.python.events import table as table
+from thence.lang.python.facts import fact as fact
 from thence.lang.python.pattern_functions import absent as absent
 from thence.lang.python.pattern_functions import all_of as all_of
 from thence.lang.python.pattern_functions import any_of as any_of

@@ -195,10 +195,13 @@ class Derived:
 
     name: str
     columns: tuple[str, ...]
+    rows: bool = False
 
     def __call__(self, label: str | None = None, /, **attributes: Any) -> Occurrence:
-        """An occurrence of the derived event, with a label if one is given."""
-        return Occurrence._made(Origin(self.name, self.columns), Tag(label), attributes)
+        """An occurrence of the derived event, with a label if one is given; or a row of the
+        relation."""
+        origin = Origin(self.name, self.columns, rows=self.rows)
+        return Occurrence._made(origin, Tag(label), attributes)
 
 
 def derived(name: str, *columns: str) -> Derived:
@@ -210,6 +213,16 @@ def derived(name: str, *columns: str) -> Derived:
         raise BuildError("derived takes names: derived('path', 'x', 'y')")
     _check_names(name, *columns)
     return Derived(name, columns)
+
+
+def relation(name: str, *columns: str) -> Derived:
+    """A relation by its name and columns, for patterns that stand before its definition, as the
+    rules of a recursion do: ``Reachable = relation("reachable", "x", "y")``.
+    """
+    if not all(isinstance(each, str) for each in (name, *columns)):
+        raise BuildError("relation takes names: relation('reachable', 'x', 'y')")
+    _check_names(name, *columns)
+    return Derived(name, columns, rows=True)
 
 
 def _annotated(cls: type) -> dict[str, Any]:

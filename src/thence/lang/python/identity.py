@@ -43,11 +43,15 @@ class Origin:
     schema: EventSchema | None = None
     place: Place = field(default_factory=calling_place)
     definition: Definition | None = None
+    rows: bool = False
+    """Whether it is known by name alone to be a relation."""
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a static table rather than an event."""
-        return self.schema is not None and self.schema.table
+        """Whether it is a static table, or a relation, rather than an event."""
+        if self.definition is not None:
+            return self.definition.reasoned
+        return self.rows or (self.schema is not None and self.schema.table)
 
     def lacks(self, attribute: str) -> str:
         """What to say about an attribute that the event does not have."""

@@ -543,6 +543,24 @@ class Definition:
         origin = Origin(self.name, self.columns, definition=self)
         return Occurrence._made(origin, Tag(label), attributes)
 
+    @property
+    def reasoned(self) -> bool:
+        """Whether it derives rows: it is about tables and relations alone."""
+        from thence.lang.python.walk import inner_patterns  # noqa: PLC0415 (it walks patterns)
+
+        stack, rows = [self.pattern], False
+        while stack:
+            pattern = stack.pop()
+            inner = list(inner_patterns(pattern))
+            stack += inner
+            if isinstance(pattern, Occurrence):
+                rows = True
+                if not pattern._origin.is_table:
+                    return False
+            elif not inner:
+                return False
+        return rows
+
     def __bool__(self) -> NoReturn:
         raise BuildError("a definition is neither true nor false; give it to thence.build(…)")
 

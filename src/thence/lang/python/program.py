@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from thence.lang.heads import check_event_name, check_schema
 from thence.lang.python.events import Event
+from thence.lang.python.facts import Stated
 from thence.lang.python.identity import Origin
 from thence.lang.python.lower import lower_rule
 from thence.lang.python.patterns import (
@@ -18,7 +19,7 @@ from thence.lang.python.patterns import (
 from thence.lang.python.places import Spans
 from thence.lang.python.walk import inner_patterns
 from thence.logic.check.problems import Problems
-from thence.logic.ops import LogicProgram
+from thence.logic.ops import Fact, LogicProgram, Rule
 from thence.model.errors import BuildError
 from thence.model.schema import EventSchema
 from thence.model.source import Source, Span
@@ -32,8 +33,9 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     Raises CheckError with what is wrong with names and policies, BuildError with anything else.
     """
     listed = [item for item in items if isinstance(item, Definition)]
+    stated = [item for item in items if isinstance(item, Stated)]
     for item in items:
-        if not isinstance(item, Definition) and not _is_event(item):
+        if not isinstance(item, Definition | Stated) and not _is_event(item):
             raise BuildError(_not_a_part(item))
     definitions = _with_needed(listed)
     schemas: dict[str, EventSchema] = {}
@@ -43,23 +45,30 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     for origin in (*declared, *used):
         if origin is not None and origin.schema is not None:
             _declare(origin.schema, schemas, spans.of(origin.place), problems)
+    for row in stated:
+        if row.schema is not None:
+            _declare(row.schema, schemas, spans.of(row.place), problems)
+    said = {row.relation for row in stated}
     first: dict[str, Definition] = {}
     for each in definitions:
         if first.setdefault(each.name, each) is each:
             check_event_name(each.name, spans.of(each.place), problems)
     for origin in used:
-        if origin.schema is None and origin.name not in first:
+        if origin.schema is None and origin.name not in first and origin.name not in said:
             raise BuildError(
                 f"nothing defines '{origin.name}': give its definition to thence.build(…), too"
             )
-    rules = tuple(
-        lower_rule(each, _columns(each, first[each.name]), spans, problems) for each in definitions
-    )
+    rules: list[Rule] = []
+    deductions: list[Rule] = []
+    for each in definitions:
+        lowered = lower_rule(each, _columns(each, first[each.name]), spans, problems)
+        (deductions if first[each.name].reasoned else rules).append(lowered)
+    facts = tuple(Fact(row.relation, row.values, spans.of(row.place)) for row in stated)
     source = problems.source = spans.source
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    return LogicProgram(streams, rules, source, tables)
+    return LogicProgram(streams, tuple(rules), source, tables, tuple(deductions), facts)
 
 
 def _is_event(item: object) -> bool:

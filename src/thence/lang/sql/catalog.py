@@ -33,7 +33,7 @@ def columns_in_order(statements: Sequence[Statement]) -> dict[str, tuple[str, ..
     found: dict[str, tuple[str, ...]] = {}
     seen: set[str] = set()
     for statement in statements:
-        if statement.name in seen:
+        if statement.name in seen or isinstance(statement, s.FactDecl):
             continue
         seen.add(statement.name)
         match statement:
@@ -48,6 +48,9 @@ def columns_in_order(statements: Sequence[Statement]) -> dict[str, tuple[str, ..
                     found[statement.name] = column_names(terms)
                 except Refused:
                     found[statement.name] = ()  # reported when the query itself is looked at
+    for fact in statements:
+        if isinstance(fact, s.FactDecl) and fact.name not in seen:
+            found[fact.name] = tuple(f"c{place}" for place in range(1, len(fact.terms) + 1))
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from thence.lang import syntax as s
+from thence.lang.fact_statements import relations_of
 from thence.lang.heads import Head, WrittenTerm
 from thence.lang.policies import policy_of
 from thence.lang.report import Refused, Refusing
@@ -57,6 +58,7 @@ def lower(statements: Sequence[Statement], report: Problems) -> dict[int, list[L
         )
     known = {statement.name for statement in statements}
     tables = {st.name for st in statements if isinstance(st, s.EventDecl) and st.table}
+    tables |= relations_of(statements)
     broken = {statement.name for statement in circular}
     base = [st.name for st in statements if isinstance(st, s.EventDecl) and not st.table]
     found: dict[int, list[Lowered]] = {}

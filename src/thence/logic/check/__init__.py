@@ -6,26 +6,25 @@ what the engine builds on: the schema of every event and the order in which to d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from thence.logic.check.aggregates import collect_of
+from thence.logic.check.deductions import check_deductions
 from thence.logic.check.endless import invents_values
 from thence.logic.check.facts import check_facts
 from thence.logic.check.graph import check_recursion, dependency_graph
 from thence.logic.check.problems import Problems
 from thence.logic.check.rules import check_columns, check_rule
-from thence.logic.check.scopes import RuleView, view_of
+from thence.logic.check.scopes import view_of
 from thence.logic.check.typing import (
-    Columns,
-    RuleTypes,
-    Unknown,
+    check_known,
     derived_schema,
     head_types,
     infer_columns,
     variable_types,
 )
-from thence.logic.functions import TypeProblem
+from thence.logic.knowledge import Knowledge
 from thence.logic.ops import LogicProgram, Rule
 from thence.model.errors import Diagnostic
 from thence.model.schema import EventSchema
@@ -45,7 +44,8 @@ class Checked:
     """A program that means something.
 
     ``strata`` holds the derived events in evaluation order; a tuple with several names, or with
-    one that is in ``recursive``, has to be computed to a fixpoint.
+    one that is in ``recursive``, has to be computed to a fixpoint. ``knowledge`` is what it looks
+    up beside events.
     """
 
     program: LogicProgram
@@ -53,16 +53,18 @@ class Checked:
     strata: tuple[tuple[str, ...], ...]
     recursive: frozenset[str]
     warnings: tuple[Diagnostic, ...]
+    knowledge: Knowledge = field(default_factory=Knowledge)
 
 
 def check_program(program: LogicProgram) -> Checked:
     """Check all of a program. Raises one CheckError with every error that was found."""
     problems = Problems(program.source)
+    knowledge = check_deductions(program, problems)
     views = [view_of(rule) for rule in program.rules]
     first_rules: dict[str, Rule] = {}
     for rule in program.rules:
         first_rules.setdefault(rule.event, rule)
-    declared = {schema.name: schema for schema in program.declared}
+    declared = {schema.name: schema for schema in program.events} | dict(knowledge.schemas)
     for name, rule in first_rules.items():
         if name in declared:
             word = "table" if declared[name].table else "event"
@@ -75,54 +77,14 @@ def check_program(program: LogicProgram) -> Checked:
     problems.raise_if_any()
     graph = dependency_graph(views)
     check_recursion(graph, problems)
-    columns = infer_columns(program.declared, views, graph)
-    tables = frozenset(schema.name for schema in program.tables)
+    columns = infer_columns(tuple(declared.values()), views, graph)
+    tables = frozenset(knowledge.schemas)
     for view in views:
         check_rule(view, columns, first_rules, problems)
         check_facts(view, tables, problems)
     problems.raise_if_any()
-    _check_known(columns, first_rules, views, problems)
+    check_known(columns, first_rules, views, problems)
     problems.raise_if_any()
     schemas = dict(declared)
     schemas |= {name: derived_schema(rule, columns[name]) for name, rule in first_rules.items()}
-    return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings())
-
-
-def _check_known(
-    columns: Columns,
-    first_rules: Mapping[str, Rule],
-    views: Sequence[RuleView],
-    problems: Problems,
-) -> None:
-    """Refuse columns whose type nothing tells. Only called where there is no other error."""
-    for name, rule in first_rules.items():
-        for place, (column, term) in enumerate(
-            zip(columns[name], rule.terms, strict=True), start=1
-        ):
-            if columns[name][column] is not None:
-                continue
-            if _always_null(name, place, views, columns):
-                problems.error(
-                    term.span,
-                    f"column {place} of '{name}' is null in every rule, so it has no type",
-                    "write for example int(null) or string(null)",
-                )
-            else:
-                problems.error(
-                    term.span,
-                    f"the type of column {place} of '{name}' cannot be told: it comes only from "
-                    f"'{name}' itself",
-                    "some rule must give the recursion a start",
-                )
-
-
-def _always_null(name: str, place: int, views: Sequence[RuleView], columns: Columns) -> bool:
-    for view in views:
-        if view.rule.event == name:
-            try:
-                found = RuleTypes(view, columns).of_term(view.rule.terms[place - 1].value)
-            except (Unknown, TypeProblem):
-                return False
-            if found.kind != "null":
-                return False
-    return True
+    return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings(), knowledge)

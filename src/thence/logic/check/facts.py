@@ -55,7 +55,7 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
             view.rule.span,
             f"nothing in {where} occurs: the table '{whole}' has rows, "
             "which are true at all times, and no events",
-            "name an event that the row is looked up for",
+            "name an event that the row is looked up for, or derive rows: head :- table(…)",
         )
         return
     for part in walk(view.rule.body):
@@ -71,6 +71,24 @@ def check_facts(view: RuleView, tables: frozenset[str], problems: Problems) -> N
                 f"the policy chooses '{label}', which is a row of the table '{table}'",
                 "a policy chooses among events; every row of a table that fits counts",
             )
+
+
+def check_timeless(view: RuleView, tables: frozenset[str], problems: Problems) -> None:
+    """Refuse what is about time in a deductive rule, all of which is about rows of tables."""
+    facts = _Facts(view, tables)
+    for part in walk(view.rule.body):
+        if isinstance(part, NoFact):
+            _check_absent(part, facts, problems)
+        elif not isinstance(part, Atom | And | Or | Where | Label):
+            word = written(part) or type(part).__name__.lower()
+            problems.error(
+                span_of(part),
+                f"rows of tables have no time, so `{word}` cannot stand in a deductive rule",
+                "join rows with a comma, `and` or `or`; a rule about events has the arrow `<-`",
+            )
+    for expr in exprs_of(view.rule):
+        for leaf in read_by(expr):
+            _check_leaf(leaf, facts, problems)
 
 
 def _check_leaf(leaf: Expr, facts: _Facts, problems: Problems) -> None:

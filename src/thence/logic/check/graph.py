@@ -13,13 +13,14 @@ from typing import Literal
 
 from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
+from thence.logic.expr import Aggregate
 from thence.logic.policy import UNRESTRICTED
 from thence.model.source import Span
 
 _MOST_CYCLES = 10
 _LONGEST_CYCLE = 12
 
-How = Literal["", "not ", "collect ", "choose ", "repeat "]
+How = Literal["", "not ", "collect ", "choose ", "repeat ", "aggregate "]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,8 @@ def dependency_graph(views: Iterable[RuleView]) -> Graph:
                 how: How = "choose " if chosen or view.rule.policy != UNRESTRICTED else ""
                 if scope.repeated is not None:
                     how = "repeat "
+                if view.reasoned and any(isinstance(t.value, Aggregate) for t in view.rule.terms):
+                    how = "aggregate "
                 if window is not None:
                     how = "not " if window.kind == "absent" else "collect "
                 edge = Dependency(view.rule.event, atom.event, how, atom.span)
@@ -111,7 +114,11 @@ def _components(edges: Mapping[str, Sequence[Dependency]]) -> Iterable[list[str]
                     yield component
 
 
-def check_recursion(graph: Graph, problems: Problems) -> None:
+def check_recursion(
+    graph: Graph,
+    problems: Problems,
+    allowed: str = "recursion may only go through events that occur",
+) -> None:
     """Refuse recursion through absence, collecting or choosing, and show the cycle."""
     for component in graph.strata:
         if component[0] not in graph.recursive:
@@ -122,7 +129,7 @@ def check_recursion(graph: Graph, problems: Problems) -> None:
             for edge in graph.dependencies[name]:
                 if edge.how and edge.event in members and shown < _MOST_CYCLES:
                     shown += 1
-                    _refuse(edge, _way(graph, members, edge.event, name), problems)
+                    _refuse(edge, _way(graph, members, edge.event, name), problems, allowed)
 
 
 def _way(graph: Graph, members: set[str], start: str, goal: str) -> list[Dependency]:
@@ -142,7 +149,7 @@ def _way(graph: Graph, members: set[str], start: str, goal: str) -> list[Depende
     return way[::-1]
 
 
-def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems) -> None:
+def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems, allowed: str) -> None:
     steps = [edge.head, *(f"{step.how}{step.event}" for step in (edge, *way))]
     if len(steps) > _LONGEST_CYCLE:
         steps = [*steps[: _LONGEST_CYCLE // 2], "…", *steps[-(_LONGEST_CYCLE // 2) :]]
@@ -153,8 +160,8 @@ def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems) -> 
         message = f"the policy of '{edge.head}' chooses from what depends on it: {cycle}"
     elif edge.how == "repeat ":
         message = f"'{edge.head}' repeats what depends on it: {cycle}"
+    elif edge.how == "aggregate ":
+        message = f"'{edge.head}' aggregates what depends on it: {cycle}"
     else:
         message = f"'{edge.head}' is collected from what depends on it: {cycle}"
-    problems.error(
-        edge.span, message, "break the cycle: recursion may only go through events that occur"
-    )
+    problems.error(edge.span, message, f"break the cycle: {allowed}")

@@ -73,7 +73,8 @@ def _refuse_variable(
     hint = did_you_mean(
         name,
         {each for each in scope.visible() if each != name},
-        f"bind it in an argument of an event, or give it a value with {name} = …",
+        f"bind it in an argument of {'a table' if view.reasoned else 'an event'}, or give it a "
+        f"value with {name} = …",
     )
     problems.error(span, f"'{name}' is not bound", hint)
 

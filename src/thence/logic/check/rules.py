@@ -50,7 +50,6 @@ def check_rule(
             f"nothing in the body of '{rule.event}' occurs: there is no event that it waits for",
             "name an event, or an instant such as at '2026-01-01T06:00:00Z'",
         )
-    check_labels(view, problems)
     for part in view.misplaced:
         what, inside = f"`{written(part)}`", "in a choice or an absence"
         if isinstance(part, While):
@@ -61,14 +60,20 @@ def check_rule(
             "give it a rule of its own and use that rule's name here",
         )
     _check_policy(view, problems)
-    check_names(view, problems)
     check_aggregates(view, problems)
+    check_said(view, columns, first_rules[rule.event], problems)
+    _check_parts(view, problems)
+    _warn_of_instants(view, problems)
+
+
+def check_said(view: RuleView, columns: Columns, first: Rule, problems: Problems) -> None:
+    """Note what is wrong with the names and types of a rule, be it about events or about rows."""
+    check_labels(view, problems)
+    check_names(view, problems)
     types = RuleTypes(view, columns)
     _check_atoms(view, types, problems)
     _check_conditions(view, types, problems)
-    _check_head(view, types, first_rules[rule.event], problems)
-    _check_parts(view, problems)
-    _warn_of_instants(view, problems)
+    _check_head(view, types, first, problems)
 
 
 def _check_parts(view: RuleView, problems: Problems) -> None:

@@ -162,6 +162,8 @@ class RuleView:
     """Variables that conditions such as ``c = a + b`` bind, in an order that works."""
     occurs: bool = False
     """Whether something in the body must occur: an event, or an instant."""
+    reasoned: bool = False
+    """Whether it is a deductive rule, about rows of tables and not about events."""
 
 
 def view_of(rule: Rule) -> RuleView:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from thence.logic.check.graph import Graph
+from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView, view_of
 from thence.logic.expr import Aggregate, Attr, CausedBy, Expr, Folded, TimeOf, Var
 from thence.logic.functions import AGGREGATES, TypeProblem, type_of
@@ -210,3 +211,43 @@ def derived_schema(rule: Rule, columns: Mapping[str, Type | None]) -> EventSchem
         if kind is not None
     ]
     return EventSchema(rule.event, tuple(found), hidden=rule.hidden)
+
+
+def check_known(
+    columns: Columns,
+    first_rules: Mapping[str, Rule],
+    views: Sequence[RuleView],
+    problems: Problems,
+) -> None:
+    """Refuse columns whose type nothing tells. Only called where there is no other error."""
+    for name, rule in first_rules.items():
+        for place, (column, term) in enumerate(
+            zip(columns[name], rule.terms, strict=True), start=1
+        ):
+            if columns[name][column] is not None:
+                continue
+            if _always_null(name, place, views, columns):
+                problems.error(
+                    term.span,
+                    f"column {place} of '{name}' is null in every rule, so it has no type",
+                    "write for example int(null) or string(null)",
+                )
+            else:
+                problems.error(
+                    term.span,
+                    f"the type of column {place} of '{name}' cannot be told: it comes only from "
+                    f"'{name}' itself",
+                    "some rule must give the recursion a start",
+                )
+
+
+def _always_null(name: str, place: int, views: Sequence[RuleView], columns: Columns) -> bool:
+    for view in views:
+        if view.rule.event == name:
+            try:
+                found = RuleTypes(view, columns).of_term(view.rule.terms[place - 1].value)
+            except (Unknown, TypeProblem):
+                return False
+            if found.kind != "null":
+                return False
+    return True

@@ -81,7 +81,7 @@ class _Causes:
     def __post_init__(self) -> None:
         self.problems = Problems(self.program.source)
         self.names = {event.name: event.names for event in self.program.events}
-        self.tables = frozenset(table.name for table in self.program.tables)
+        self.tables = self.program.looked_up
         self.rules_of = {}
         for rule in self.program.rules:
             self.names.setdefault(rule.event, tuple(term.name for term in rule.terms))
