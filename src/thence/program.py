@@ -526,7 +526,7 @@ class Program:
         knowledge = self._checked.knowledge
         asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
         read = [name for name in self._table_schemas if name in asked]
-        found = read_tables(tables, self._table_schemas, read, self.folder, knowledge.facts)
+        found = read_tables(tables, self._table_schemas, read, self.folder, knowledge.optional)
         check_shapes((alt for s in plan.stages for rule in s.rules for alt in rule), found)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
         return with_stated(found | unread, knowledge)

@@ -39,7 +39,7 @@ def rows(
     below = knowledge.tables_under([relation])
     declared = {each.name: each for each in program.tables}
     read = [name for name in declared if name in below]
-    given_rows = read_tables(tables, declared, read, program.folder, knowledge.facts)
+    given_rows = read_tables(tables, declared, read, program.folder, knowledge.optional)
     found = with_stated(given_rows, knowledge)
     held = {name: Relation(rows) for name, rows in found.items()}
     bounds = limits(memory_limit, None)

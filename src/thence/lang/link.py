@@ -14,9 +14,10 @@ from thence.lang.problem import check_nesting
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, scope_of
 from thence.lang.sql.syntax import CreateEvent
+from thence.lang.table_changes import as_rule
 from thence.lang.values import Values
 from thence.logic.check.problems import Problems
-from thence.logic.ops import HeadTerm, LogicProgram, Rule
+from thence.logic.ops import Change, HeadTerm, LogicProgram, Rule
 from thence.logic.repetition import as_a_whole, settled
 from thence.model.schema import Attribute, EventSchema
 from thence.model.source import Source, Span
@@ -30,7 +31,8 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     problems = Problems(source)
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
     relations = relations_of(statements)
-    queries = _queries(statements, problems)
+    reactions = [st for st in statements if isinstance(st, s.ReactionDecl)]
+    queries = _queries([st for st in statements if not isinstance(st, s.ReactionDecl)], problems)
     schemas = _schemas(declared, problems)
     events = {
         name: EventInfo(name, schema.names, str(schema), not schema.table, schema.table)
@@ -53,12 +55,29 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
         rules += (query.rule for query in queries.get(id(statement), ()))
     known = {name for name, info in events.items() if info.table}
     facts = tuple(fact for row in rows if (fact := fact_of(row, known, problems)) is not None)
+    changes = [_change(each, schemas, events, problems) for each in reactions]
     linked = tuple(_finished(rule, events) for rule in rules)
     reasoning = tuple(_finished(rule, events) for rule in deductions)
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    return LogicProgram(streams, linked, source, tables, reasoning, facts)
+    changing = tuple(change for change in changes if change is not None)
+    return LogicProgram(streams, linked, source, tables, reasoning, facts, changing)
+
+
+def _change(
+    decl: s.ReactionDecl,
+    schemas: dict[str, EventSchema],
+    events: dict[str, EventInfo],
+    problems: Problems,
+) -> Change | None:
+    """The change of a table that a reaction says."""
+    written = as_rule(decl, schemas, problems)
+    if written is None:
+        return None
+    action = decl.action
+    rule = settled(as_a_whole(_rule(written, events, problems)))
+    return Change(action.verb, action.table, rule, Span(action.name_start, action.end))
 
 
 def _queries(

@@ -336,7 +336,29 @@ class FactDecl:
     end: int
 
 
-Statement: TypeAlias = EventDecl | RuleDecl | FactDecl
+@dataclass(frozen=True, slots=True)
+class TableChangeDecl:
+    """``insert linked(a, b)`` or ``delete linked(a, _)``, the action of a reaction."""
+
+    verb: Literal["insert", "delete"]
+    table: str
+    args: tuple[Node, ...]
+    name_start: int
+    name_end: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReactionDecl:
+    """``on event(…) where …: action;``. ``pattern`` is the event, with its label and condition."""
+
+    pattern: Node
+    action: TableChangeDecl
+    start: int
+    end: int
+
+
+Statement: TypeAlias = EventDecl | RuleDecl | FactDecl | ReactionDecl
 
 
 def span_of(node: Node | Op | Term | Column | PolicyWord) -> Span:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thence.logic.check.aggregates import collect_of
+from thence.logic.check.changes import check_changes
 from thence.logic.check.deductions import check_deductions
 from thence.logic.check.endless import invents_values
 from thence.logic.check.facts import check_facts
@@ -82,6 +83,7 @@ def check_program(program: LogicProgram) -> Checked:
     for view in views:
         check_rule(view, columns, first_rules, problems)
         check_facts(view, tables, problems)
+    check_changes(program, columns, problems)
     problems.raise_if_any()
     check_known(columns, first_rules, views, problems)
     problems.raise_if_any()
