@@ -43,10 +43,11 @@ def add_versions(program: LogicProgram, history: History, first: dict[str, set[E
             for verb, row, time in said
             if verb == "insert"
         ]
-        history.events[table] = {
-            Event(table, values, ALWAYS, (since, gone(dict(zip(names, values)), since, said)))
-            for values, since in begun
-        }
+        known = set()
+        for values, since in begun:
+            until = gone(dict(zip(names, values, strict=True)), since, said)
+            known.add(Event(table, values, ALWAYS, (since, until)))
+        history.events[table] = known
 
 
 def rows(change: Any, history: History) -> list[tuple[dict[str, Any], int]]:

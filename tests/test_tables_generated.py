@@ -140,7 +140,7 @@ def readable(rule: str, tables: str) -> str | None:
     return text
 
 
-PROGRAMS = st.builds(readable, rules(), st.sampled_from(VALID)).filter(
+PROGRAMS = st.builds(readable, rules(), st.sampled_from(list(TABLES))).filter(
     lambda text: text is not None
 )
 

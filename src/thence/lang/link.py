@@ -81,7 +81,7 @@ def _change(
 
 
 def _queries(
-    statements: Sequence[s.Statement | CreateEvent], problems: Problems
+    statements: Sequence[s.Definition | CreateEvent], problems: Problems
 ) -> dict[int, list[Lowered]]:
     """The rules that queries stand for, by the identity of the statement."""
     if not any(isinstance(statement, CreateEvent) for statement in statements):

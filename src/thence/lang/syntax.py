@@ -358,7 +358,10 @@ class ReactionDecl:
     end: int
 
 
-Statement: TypeAlias = EventDecl | RuleDecl | FactDecl | ReactionDecl
+Definition: TypeAlias = EventDecl | RuleDecl | FactDecl
+"""What says something of a name."""
+
+Statement: TypeAlias = Definition | ReactionDecl
 
 
 def span_of(node: Node | Op | Term | Column | PolicyWord) -> Span:

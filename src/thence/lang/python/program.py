@@ -17,9 +17,10 @@ from thence.lang.python.patterns import (
     Timed,
 )
 from thence.lang.python.places import Spans
+from thence.lang.python.table_changes import Reaction
 from thence.lang.python.walk import inner_patterns
 from thence.logic.check.problems import Problems
-from thence.logic.ops import Fact, LogicProgram, Rule
+from thence.logic.ops import Change, Fact, LogicProgram, Rule
 from thence.model.errors import BuildError
 from thence.model.schema import EventSchema
 from thence.model.source import Source, Span
@@ -33,18 +34,23 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     Raises CheckError with what is wrong with names and policies, BuildError with anything else.
     """
     listed = [item for item in items if isinstance(item, Definition)]
+    reactions = [item for item in items if isinstance(item, Reaction)]
     stated = [item for item in items if isinstance(item, Stated)]
     for item in items:
-        if not isinstance(item, Definition | Stated) and not _is_event(item):
+        if not isinstance(item, Definition | Stated | Reaction) and not _is_event(item):
             raise BuildError(_not_a_part(item))
-    definitions = _with_needed(listed)
+    changing = [each.definition for each in reactions]
+    apart = {id(each) for each in changing}
+    definitions = [each for each in _with_needed([*listed, *changing]) if id(each) not in apart]
     schemas: dict[str, EventSchema] = {}
     declared = [item._declared for item in items if isinstance(item, type)]  # type: ignore[attr-defined]
-    used = [origin for each in definitions for origin in _origins(each.pattern)]
+    used = [origin for each in (*definitions, *changing) for origin in _origins(each.pattern)]
     spans, problems = Spans(), Problems(Source(""))
     for origin in (*declared, *used):
         if origin is not None and origin.schema is not None:
             _declare(origin.schema, schemas, spans.of(origin.place), problems)
+    for reaction in reactions:
+        _declare(reaction.schema, schemas, spans.of(reaction.place), problems)
     for row in stated:
         if row.schema is not None:
             _declare(row.schema, schemas, spans.of(row.place), problems)
@@ -63,12 +69,23 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     for each in definitions:
         lowered = lower_rule(each, _columns(each, first[each.name]), spans, problems)
         (deductions if first[each.name].reasoned else rules).append(lowered)
+    changes = [
+        Change(
+            reaction.action.verb,
+            reaction.action.table.name,
+            lower_rule(reaction.definition, reaction.definition.columns, spans, problems),
+            spans.of(reaction.place),
+        )
+        for reaction in reactions
+    ]
     facts = tuple(Fact(row.relation, row.values, spans.of(row.place)) for row in stated)
     source = problems.source = spans.source
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    return LogicProgram(streams, tuple(rules), source, tables, tuple(deductions), facts)
+    return LogicProgram(
+        streams, tuple(rules), source, tables, tuple(deductions), facts, tuple(changes)
+    )
 
 
 def _is_event(item: object) -> bool:
