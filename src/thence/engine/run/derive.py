@@ -220,7 +220,7 @@ def _derived(
         measured(alternatives[0]).policy.add(before, len(merging), began)
         if not merging:
             return []
-        return [distinct(merged_results(merging, recorder).events)]
+        return [distinct(merged_results(merging, recorder))]
     if matches and not settled:
         matches = chosen(policy, matches, near.events)
     if policy.chooses:

@@ -215,11 +215,12 @@ def by_type(alternatives: Sequence[Prepared], rows: Events) -> list[tuple[str, M
 
 class Used(NamedTuple):
     """What a derivation does with an event: under which type and label it reads it, and whether the
-    event had to be absent."""
+    event had to be absent, or was collected."""
 
     event: str
     label: str | None
     absent: bool
+    collected: bool
 
 
 def uses_in(alternatives: Sequence[Prepared], rows: Events) -> tuple[list[Used | None], Index]:
@@ -232,9 +233,9 @@ def uses_in(alternatives: Sequence[Prepared], rows: Events) -> tuple[list[Used |
 
 
 def _used(alternative: Prepared, atom: int) -> Used:
-    windows, use = alternative.conjunct.windows, alternative.uses[atom]
-    absent = any(window.atom == atom and window.mode == "absent" for window in windows)
-    return Used(use.event, use.label, absent)
+    window, use = alternative.window(atom), alternative.uses[atom]
+    mode = None if window is None else window.mode
+    return Used(use.event, use.label, mode == "absent", mode == "collect")
 
 
 def numbers(rows: Events, column: str) -> Index:
