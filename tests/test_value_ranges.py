@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thence
+from thence.engine.join import value_search
 
 RULE = "event e(k int, x float); table t(k int, lo float, hi float, n int);\n"
 PROGRAM = RULE + "r(x, n) <- e(_, x), t(_, lo, hi, n), lo <= x and x < hi;"
@@ -117,3 +118,18 @@ def test_a_product_that_is_meant_ends_with_a_limit() -> None:
     table = pa.table({"k": [1] * 100, "lo": [1.0] * 100, "hi": [1.0] * 100, "n": range(100)})
     with pytest.raises(thence.LimitError, match="joining 'e' with 't' gives 10,000 candidates"):
         program.run({"e": events}, tables={"t": table}, max_matches=1000)
+
+
+def test_a_session_sorts_a_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    sort = value_search._in_order
+    monkeypatch.setattr(value_search, "_in_order", lambda *a: made.append(1) or sort(*a))
+    lo = np.arange(500) * 10.0
+    table = pa.table({"k": [1] * 500, "lo": lo, "hi": lo + 10, "n": range(500)})
+    session = thence.compile(PROGRAM).session(tables={"t": table})
+    found = [
+        session.push({"e": [{"k": 1, "x": 10.0 * i, "time": i}]})["r"]["n"].to_pylist()
+        for i in range(5)
+    ]
+    assert found == [[0], [1], [2], [3], [4]]
+    assert len(made) == 1
