@@ -136,6 +136,10 @@ def _compared(match: Match, columns: Any, limit: Limit, side: int) -> _Compared 
     if isinstance(other, pa.ChunkedArray):
         other = other.combine_chunks()
     probing, kind = _valid(other), column.type
+    if pa.types.is_floating(other.type) and side < 0:
+        # NaN is the greatest number, and what is not below it would be nothing: who knows better
+        # are the conditions.
+        other = pc.if_else(pc.is_nan(other), -np.inf, other)
     if kind == other.type and _is_ordered(kind):
         probes = _codes(other)
         if not limit.equal:
@@ -144,7 +148,8 @@ def _compared(match: Match, columns: Any, limit: Limit, side: int) -> _Compared 
         return _Compared(column, False, _shorter(probes, kind), probing)
     if _is_number(kind) and _is_number(other.type):
         floats = to_numpy(other.cast(pa.float64(), safe=False).fill_null(0.0))
-        further = pa.array(floats + side * _ROUNDED * np.abs(floats))
+        with np.errstate(invalid="ignore", over="ignore"):
+            further = pa.array(floats + side * _ROUNDED * np.abs(floats))
         return _Compared(column, True, _shorter(_codes(further), further.type), probing)
     return None
 
