@@ -25,6 +25,7 @@ from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
 from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
+from thence.engine.run.instants import by_instants
 from thence.engine.run.reduce import reduced
 from thence.engine.state.derivation_store import Store
 from thence.engine.state.known import Growing, Known
@@ -240,6 +241,34 @@ def _run_stage(
         }
         return _round(stage, every, inputs, known, moment, none, recorder, used)
     told = {name: Seen(held) for name, held in emitted.items()}
+    if not stage.in_order:
+        return _fixpoint(part, stage, inputs, told, moment, recorder, used)
+    old = dict(inputs.old)
+    total = {name: Growing(events) for name, events in none.items()}
+    for new, stretch in by_instants(stage, inputs, moment):
+        own = Inputs(old, new, inputs.known, last=inputs.last, gaps=inputs.gaps)
+        found = _fixpoint(part, stage, own, told, stretch, recorder, used)
+        for name, events in found.items():
+            total[name].add(events)
+        later = {**new, **found}
+        old |= {name: old[name].added(events) for name, events in later.items() if len(events)}
+    return {name: events.all() for name, events in total.items()}
+
+
+def _fixpoint(
+    part: Part,
+    stage: Stage,
+    inputs: Inputs,
+    told: Mapping[str, Seen],
+    moment: Moment,
+    recorder: Recorder | None,
+    used: dict[str, Relation],
+) -> dict[str, Events]:
+    """What a recursion newly derives, each round from what the last one found, without what has
+    been told; that is told then."""
+    nothing = _nothing(part)
+    none = {name: nothing[name].recent for name in stage.events}
+    every = range(len(stage.rules))
     total = {name: Growing(events) for name, events in none.items()}
     old = dict(inputs.old)
     nothing_new = {name: held.recent for name, held in nothing.items()}

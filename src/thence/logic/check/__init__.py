@@ -7,7 +7,7 @@ what the engine builds on: the schema of every event and the order in which to d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from thence.logic.check.aggregates import collect_of
 from thence.logic.check.endless import invents_values
@@ -53,6 +53,9 @@ class Checked:
     strata: tuple[tuple[str, ...], ...]
     recursive: frozenset[str]
     warnings: tuple[Diagnostic, ...]
+    doubts: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    """Recursion that goes through absence, collecting or choosing, by its first event: what is
+    wrong with it unless it only looks back in time."""
 
 
 def check_program(program: LogicProgram) -> Checked:
@@ -74,7 +77,7 @@ def check_program(program: LogicProgram) -> Checked:
         check_columns(rule, problems)
     problems.raise_if_any()
     graph = dependency_graph(views)
-    check_recursion(graph, problems)
+    doubts = check_recursion(graph, problems)
     columns = infer_columns(program.declared, views, graph)
     tables = frozenset(schema.name for schema in program.tables)
     for view in views:
@@ -85,7 +88,7 @@ def check_program(program: LogicProgram) -> Checked:
     problems.raise_if_any()
     schemas = dict(declared)
     schemas |= {name: derived_schema(rule, columns[name]) for name, rule in first_rules.items()}
-    return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings())
+    return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings(), doubts)
 
 
 def _check_known(
