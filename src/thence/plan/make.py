@@ -80,7 +80,9 @@ def make(
     auxiliary = Auxiliary(program, placed=provenance)
     lowered = with_causes(with_own_rules(program, auxiliary), auxiliary, checked.schemas)
     if lowered is not checked.program:
-        checked = check_program(lowered)
+        again = check_program(lowered)
+        # What is to be said of a recursion is said of what somebody wrote.
+        checked = replace(again, doubts={**again.doubts, **checked.doubts})
     plan = staged(checked, auxiliary)
     plan = _serving(replace(plan, off=off, statistics=statistics), outputs)
     for rewrite in REWRITES:

@@ -83,6 +83,18 @@ class Stage:
         again = (events for stride, events in joins if len(events) > 1 or stride is not None)
         return frozenset(event for events in again for event in events)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether it is a recursion in which what ends later depends on the absence of what ended
+        before, on all of it, or on a choice from it: then it is judged instant by instant."""
+        return self.recursive and any(
+            alt.conjunct.waits or any(window.atom == atom for window in alt.conjunct.windows)
+            for rule in self.rules
+            for alt in rule
+            for atom, use in enumerate(alt.uses)
+            if use.event in self.events
+        )
+
     def rule_name(self, number: int) -> str:
         """What a rule is called in state; whatever its event is called, neither ``/`` nor ``|``
         comes before the number."""

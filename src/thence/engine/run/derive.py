@@ -104,11 +104,16 @@ class Moment:
     before: Mapping[str, int]
     now: Mapping[str, int]
     finalised_by: Mapping[Prepared, Lags]
+    between: tuple[int, int] | None = None
+    """A stretch of time, where a step is made in several."""
 
     def of(self, prepared: Prepared) -> Horizon:
         """The horizon of a join."""
         lags = self.finalised_by[prepared]
-        return Horizon(reached(lags, self.before), reached(lags, self.now))
+        before, now = reached(lags, self.before), reached(lags, self.now)
+        if self.between is not None:
+            before, now = max(before, self.between[0]), min(now, self.between[1])
+        return Horizon(before, now)
 
     @property
     def afterwards(self) -> Moment:

@@ -26,6 +26,7 @@ from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
 from thence.engine.run.cause_pairs import Told
 from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
+from thence.engine.run.instants import by_instants
 from thence.engine.run.knows import Knows, look_up
 from thence.engine.run.reduce import reduced
 from thence.engine.state.derivation_store import Store
@@ -272,6 +273,34 @@ def _run_stage(
         }
         return _round(stage, every, inputs, known, moment, none, told, used)
     known_by_now = {name: Seen(held) for name, held in emitted.items()}
+    if not stage.in_order:
+        return _fixpoint(part, stage, inputs, known_by_now, moment, told, used)
+    old = dict(inputs.old)
+    total = {name: Growing(events) for name, events in none.items()}
+    for new, stretch in by_instants(stage, inputs, moment):
+        own = Inputs(old, new, inputs.known, last=inputs.last, gaps=inputs.gaps)
+        found = _fixpoint(part, stage, own, known_by_now, stretch, told, used)
+        for name, events in found.items():
+            total[name].add(events)
+        later = {**new, **found}
+        old |= {name: old[name].added(events) for name, events in later.items() if len(events)}
+    return {name: events.all() for name, events in total.items()}
+
+
+def _fixpoint(
+    part: Part,
+    stage: Stage,
+    inputs: Inputs,
+    known_by_now: Mapping[str, Seen],
+    moment: Moment,
+    told: Told,
+    used: dict[str, Relation],
+) -> dict[str, Events]:
+    """What a recursion newly derives, each round from what the last one found, without what is
+    known by now; that is known then."""
+    nothing = _nothing(part)
+    none = {name: nothing[name].recent for name in stage.events}
+    every = range(len(stage.rules))
     total = {name: Growing(events) for name, events in none.items()}
     old = dict(inputs.old)
     nothing_new = {name: held.recent for name, held in nothing.items()}

@@ -53,6 +53,9 @@ class Checked:
     strata: tuple[tuple[str, ...], ...]
     recursive: frozenset[str]
     warnings: tuple[Diagnostic, ...]
+    doubts: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    """Recursion that goes through absence, collecting or choosing, by its first event: what is
+    wrong with it unless it only looks back in time."""
     knowledge: Knowledge = field(default_factory=Knowledge)
 
 
@@ -76,7 +79,7 @@ def check_program(program: LogicProgram) -> Checked:
         check_columns(rule, problems)
     problems.raise_if_any()
     graph = dependency_graph(views)
-    check_recursion(graph, problems)
+    doubts = check_recursion(graph, problems)
     columns = infer_columns(tuple(declared.values()), views, graph)
     tables = frozenset(knowledge.schemas)
     for view in views:
@@ -87,4 +90,5 @@ def check_program(program: LogicProgram) -> Checked:
     problems.raise_if_any()
     schemas = dict(declared)
     schemas |= {name: derived_schema(rule, columns[name]) for name, rule in first_rules.items()}
-    return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings(), knowledge)
+    strata, warnings = graph.strata, problems.warnings()
+    return Checked(program, schemas, strata, graph.recursive, warnings, doubts, knowledge)
