@@ -310,7 +310,40 @@ class RuleDecl:
     policy: tuple[PolicyWord, ...] = ()
 
 
-Statement: TypeAlias = EventDecl | RuleDecl
+@dataclass(frozen=True, slots=True)
+class CredentialDecl:
+    """``bearer env 'TOKEN'``, ``header 'X-Api-Key' env 'KEY'``."""
+
+    scheme: str
+    header: str | None
+    variable: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDecl:
+    """``post 'https://…' with (…) using …`` or ``call name(…)``; ``payload`` is None where nothing
+    is said of it."""
+
+    verb: Literal["post", "call"]
+    target: str
+    payload: tuple[Term, ...] | None
+    credentials: tuple[CredentialDecl, ...]
+    target_start: int
+    target_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReactionDecl:
+    """``on event(…) where …: action;``. Its rule has the event as its body, the payload as its
+    head."""
+
+    rule: RuleDecl
+    action: ActionDecl
+
+
+Statement: TypeAlias = EventDecl | RuleDecl | ReactionDecl
 
 
 def span_of(node: Node | Op | Term | Column | PolicyWord) -> Span:

@@ -17,7 +17,7 @@ from thence.lang.readable import readable
 from thence.lang.timers import written
 from thence.lang.values_text import format_aggregate, format_expr, quoted
 from thence.lang.words import FUNCTIONS
-from thence.logic.expr import Aggregate, Call, Expr, Var, conjuncts
+from thence.logic.expr import Aggregate, Attr, Call, Expr, Var, conjuncts
 from thence.logic.heads import preferred_name
 from thence.logic.moments import OPERATORS
 from thence.logic.ops import (
@@ -50,6 +50,7 @@ from thence.logic.ops import (
     Within,
 )
 from thence.logic.policy import UNRESTRICTED, policy_text
+from thence.logic.reactions import CallFunction, Credential, Post, Reaction
 from thence.model.schema import EventSchema
 from thence.model.time import format_duration, format_timestamp
 
@@ -71,7 +72,10 @@ def format_program(program: LogicProgram) -> str:
     columns = columns_of(program)
     events = "\n".join([laid_out(format_event(event)) for event in program.declared])
     rules = "\n".join([laid_out(format_rule(rule, columns)) for rule in program.rules])
-    return "\n\n".join(part for part in (events, rules) if part)
+    reactions = "\n".join(
+        [laid_out(format_reaction(reaction, columns)) for reaction in program.reactions]
+    )
+    return "\n\n".join(part for part in (events, rules, reactions) if part)
 
 
 def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
@@ -97,6 +101,41 @@ def format_rule(rule: Rule, columns: Columns | None = None) -> str:
 
 def _using(rule: Rule) -> str:
     return "" if rule.policy == UNRESTRICTED else f" using {policy_text(rule.policy, quoted)}"
+
+
+def format_reaction(reaction: Reaction, columns: Columns | None = None) -> str:
+    """A reaction as text."""
+    body = format_pattern(reaction.rule.body, columns)
+    return f"on {body}: {_action(reaction)};"
+
+
+def _action(reaction: Reaction) -> str:
+    payload = "" if reaction.whole else f"({', '.join(map(_sent, reaction.rule.terms))})"
+    match reaction.action:
+        case CallFunction(name):
+            return f"call {quoted(name)}{payload}"
+        case Post(url, credentials):
+            sent = f" with {payload}" if payload else ""
+            signed = " ".join(map(_credential, credentials))
+            return f"post {_text(url)}{sent}" + (f" using {signed}" if signed else "")
+    raise AssertionError(f"no text is known for {type(reaction.action).__name__}")
+
+
+def _sent(term: HeadTerm) -> str:
+    assert isinstance(term.value, Expr)
+    text = format_expr(term.value)
+    if isinstance(term.value, Var | Attr) and preferred_name(term.value) == term.name:
+        return text
+    return f"{quoted(term.name)} = {text}"
+
+
+def _credential(credential: Credential) -> str:
+    header = f" {_text(credential.header)}" if credential.scheme == "header" else ""
+    return f"{credential.scheme}{header} env {_text(credential.variable)}"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def format_head(rule: Rule) -> str:

@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from thence.logic.expr import Aggregate, Expr, Folded
 from thence.logic.policy import UNRESTRICTED, Policy
 from thence.logic.roles import PART, VALUE, FieldRole, role, roles
 from thence.model.schema import EventSchema, Role
 from thence.model.source import NOWHERE, Source, Span
+
+if TYPE_CHECKING:
+    from thence.logic.reactions import Reaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +354,8 @@ class LogicProgram:
     source: Source = field(default=Source(""), compare=False, repr=False)
     tables: tuple[EventSchema, ...] = ()
     """The static tables. An atom of one is met by a fact, which has no interval."""
+    reactions: tuple[Reaction, ...] = ()
+    """What is done with results; nothing of what is detected follows from it."""
 
     @property
     def declared(self) -> tuple[EventSchema, ...]:
