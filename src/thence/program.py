@@ -280,14 +280,16 @@ class Program:
         return function
 
     @property
-    def reacts(self) -> bool:
-        """Whether the program does anything with results, beside giving them back."""
-        return bool(self._checked.program.reactions or self._registered)
+    def reacted_to(self) -> tuple[str, ...]:
+        """The events on which the program does something, beside giving them back."""
+        found = {each.event for each in self._checked.program.reactions}
+        found |= {each.event for each in self._registered}
+        return tuple(name for name in self.plan.public if name in found)
 
     def _reacting(self, actions: Actions, delivery: Delivery | None) -> Reacting | None:
         """What reacts to results; None where nothing does."""
         kept = delivery is not None and getattr(delivery, "outbox", None) is not None
-        if actions is False or not (self.reacts or kept):
+        if actions is False or not (self.reacted_to or kept):
             return None
         from thence.reacting import Reacting
 

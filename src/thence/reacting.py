@@ -82,6 +82,22 @@ class Reacting:
         return {"delivered": delivered, "outstanding": courier.outstanding, "dead": given_up}
 
 
+def check_reactions(program: Program, actions: Actions, delivery: Delivery) -> None:
+    """Raise InputError where a function or a secret is not there that reactions need."""
+    _reactions(program, actions, delivery)
+
+
+def react_to(
+    program: Program, tables: Mapping[str, Any], actions: Actions, delivery: Delivery | None
+) -> None:
+    """React to tables of results; all of it has been delivered or given up when this returns."""
+    at_work = program._reacting(actions, delivery)
+    if at_work is not None:
+        schemas = program._checked.schemas
+        with at_work:
+            at_work.react({name: events_of(rows, schemas[name]) for name, rows in tables.items()})
+
+
 def _reactions(program: Program, actions: Actions, settings: Delivery) -> Reactions:
     if actions is False:
         return Reactions({}, {})

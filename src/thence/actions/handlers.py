@@ -79,6 +79,8 @@ class Address(Handler):
         overdue.start()
         try:
             answer = self._answer(connection, letter)
+            if overdue.finished.is_set():  # an answer that was cut off may look like a whole one
+                raise TimeoutError
         except (OSError, http.client.HTTPException) as problem:
             raise Failure(_reason(problem, self.timeout, overdue)) from None
         finally:

@@ -261,6 +261,13 @@ def _reaction(place: _Place) -> SyntaxProblem | None:
     if not place.before or place.before[0].type != "ON_EVENT":
         return None
     kinds = [token.type for token in place.before]
+    stated = kinds[-1] == "STRING" and "WORD" in place.expected and "_USING" in kinds
+    if stated and place.before[-2].lower() != "env":
+        return SyntaxProblem(
+            token_span(place.before[-1]),
+            "a secret comes from the environment alone",
+            "write the name of the variable that has it: bearer env 'TOKEN'",
+        )
     colon = place.span.start
     if kinds[-2:] == ["COLON", "NAME"]:  # it was read as an event, or as a label's
         colon = place.before[-2].start_pos

@@ -17,7 +17,7 @@ from thence.lang.readable import readable
 from thence.lang.timers import written
 from thence.lang.values_text import format_aggregate, format_expr, quoted
 from thence.lang.words import FUNCTIONS
-from thence.logic.expr import Aggregate, Attr, Call, Expr, Var, conjuncts
+from thence.logic.expr import Aggregate, Call, Expr, Var, conjuncts
 from thence.logic.heads import preferred_name
 from thence.logic.moments import OPERATORS
 from thence.logic.ops import (
@@ -124,9 +124,7 @@ def _action(reaction: Reaction) -> str:
 def _sent(term: HeadTerm) -> str:
     assert isinstance(term.value, Expr)
     text = format_expr(term.value)
-    if isinstance(term.value, Var | Attr) and preferred_name(term.value) == term.name:
-        return text
-    return f"{quoted(term.name)} = {text}"
+    return text if preferred_name(term.value) == term.name else f"{quoted(term.name)} = {text}"
 
 
 def _credential(credential: Credential) -> str:
