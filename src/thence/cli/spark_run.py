@@ -30,7 +30,7 @@ from thence.spark.errors import explained
 from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.files import shared_types
 from thence.spark.query import detect
-from thence.spark.react import react
+from thence.spark.reactions import react
 from thence.spark.sessions import session
 from thence.spark.sinks import write_parts
 from thence.spark.sources import Given, check_event, read_files

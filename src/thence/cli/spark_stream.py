@@ -28,7 +28,7 @@ from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.generations import Replaced, program_of
 from thence.spark.progress import Totals, new_batches
 from thence.spark.query import detect
-from thence.spark.react import react
+from thence.spark.reactions import react
 from thence.spark.restart import check_restart
 from thence.spark.sessions import session
 from thence.spark.sinks import Columns, Folder, Sink, parse_sink, to_kafka

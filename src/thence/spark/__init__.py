@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from thence.spark.explanation import explain
     from thence.spark.generations import replaced
     from thence.spark.query import detect
-    from thence.spark.react import react
+    from thence.spark.reactions import react
     from thence.spark.restart import check_restart
     from thence.spark.sessions import log_file, session
 
@@ -32,7 +32,7 @@ _HOMES = {
     "explain_failure": "thence.spark.errors",
     "explained": "thence.spark.errors",
     "log_file": "thence.spark.sessions",
-    "react": "thence.spark.react",
+    "react": "thence.spark.reactions",
     "replaced": "thence.spark.generations",
     "session": "thence.spark.sessions",
 }
