@@ -275,6 +275,17 @@ def test_reactions_may_begin_when_a_program_takes_over(quick: thence.Delivery) -
     assert len(got) == 1
 
 
+def test_saved_state_does_not_rest_on_reactions() -> None:
+    got = Got()
+    with thence.compile(CALLS).session(actions={"notify": got.append}) as session:
+        session.push(orders(1, 1))
+        saved = session.save()
+    again = thence.compile(RULES + "-- told now\non overdue(id): call tell(id);")
+    with again.session(state=saved, actions={"tell": got.append}) as session:
+        session.advance("2026-01-02T00:00:00Z")
+    assert [each["id"] for each in got] == ["o00", "o01"]
+
+
 # -- what is left
 
 

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from thence.collection_pauses import without_collection_pauses
 from thence.model.errors import BuildError, Diagnostic, InputError, ProgramError
 from thence.model.source import Source
 from thence.plan import optimisations as known_optimisations
-from thence.program import Program, without_collection_pauses
+from thence.program import Program
 
 
 def compile(

@@ -6,13 +6,14 @@ one has its first result soon.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import cached_property
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
+from thence.collection_pauses import without_collection_pauses
 from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram
 from thence.model.errors import Diagnostic, InputError, LimitError
@@ -120,6 +121,13 @@ class Program:
         from thence.lang.text import format_program
 
         return format_program(self._checked.program)
+
+    @cached_property
+    def _rules_text(self) -> str:
+        """The same without reactions: what state rests on."""
+        from thence.lang.text import format_program
+
+        return format_program(replace(self._checked.program, reactions=()))
 
     @property
     def events(self) -> tuple[EventSchema, ...]:
@@ -380,14 +388,14 @@ class Program:
         from thence.engine.run.given_out import given_out
         from thence.engine.run.step import step
         from thence.engine.state.state import State
-        from thence.input_times import gaps_of, horizons_until
+        from thence.input_times import gaps_of, horizons_until, latest_of
 
         gaps = gaps_of(coverage, self.plan.inputs)
         plan = self.plan_for(requested, lineage)
         found, facts = self._given(plan, events, tables, lineage, bounds)
         options, measured = self._options(plan, found, facts, lineage, progress, bounds)
         self._last = measured
-        horizons = horizons_until(until, _latest(found), plan.inputs)
+        horizons = horizons_until(until, latest_of(found), plan.inputs)
         size = max(rows, CHUNK_ROWS)
         if not lineage:
             pieces = given_out(plan.whole, State(gaps=gaps), found, horizons, options, size)
@@ -446,13 +454,13 @@ class Program:
         from thence.engine.provenance.lineage import Provenance
         from thence.engine.run.step import step
         from thence.engine.state.state import State
-        from thence.input_times import gaps_of, horizons_until
+        from thence.input_times import gaps_of, horizons_until, latest_of
         from thence.results import Results
 
         gaps = gaps_of(coverage, self.plan.inputs)
         plan = self.plan_for(None if kept else requested, kept)
         found, facts = self._given(plan, events, tables, kept, bounds)
-        horizons = horizons_until(until, _latest(found), plan.inputs)
+        horizons = horizons_until(until, latest_of(found), plan.inputs)
         part = plan.everything if kept else plan.whole
         options, measured = self._options(plan, found, facts, lineage, progress, bounds)
         after, results = step(part, State(gaps=gaps), found, horizons, options)
@@ -575,26 +583,3 @@ class Program:
         found = read_tables(tables, self._table_schemas, read)
         unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
         return found | unread
-
-
-@contextmanager
-def without_collection_pauses() -> Iterator[None]:
-    """Keep the garbage collector still while a program is compiled.
-
-    A large program makes millions of small objects that all stay; looking through them again and
-    again for garbage took a third of the time.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-def _latest(events: dict[str, Events]) -> int:
-    from thence.plan.horizons import NEVER
-
-    return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)

@@ -74,17 +74,18 @@ class Address(Handler):
     def deliver(self, letter: Letter) -> None:
         connection = _connection(self.url, self.timeout)
         # A receiver that sends a byte now and then never lets a socket time out.
-        overdue = threading.Timer(self.timeout, _cut, [connection])
-        overdue.daemon = True
-        overdue.start()
+        late = threading.Event()
+        watch = threading.Timer(self.timeout, _cut, [connection, late])
+        watch.daemon = True
+        watch.start()
         try:
             answer = self._answer(connection, letter)
-            if overdue.finished.is_set():  # an answer that was cut off may look like a whole one
+            if late.is_set():  # an answer that was cut off may look like a whole one
                 raise TimeoutError
         except (OSError, http.client.HTTPException) as problem:
-            raise Failure(_reason(problem, self.timeout, overdue)) from None
+            raise Failure(_reason(problem, self.timeout, late.is_set())) from None
         finally:
-            overdue.cancel()
+            watch.cancel()
             connection.close()
         _judge(answer)
 
@@ -115,8 +116,9 @@ def _connection(url: SplitResult, timeout: float) -> http.client.HTTPConnection:
     return http.client.HTTPConnection(url.hostname, url.port, timeout=timeout)
 
 
-def _cut(connection: http.client.HTTPConnection) -> None:
-    """End a connection that another thread waits for."""
+def _cut(connection: http.client.HTTPConnection, late: threading.Event) -> None:
+    """End a connection that another thread waits for, which it is told."""
+    late.set()
     if connection.sock is not None:
         try:
             connection.sock.shutdown(socket.SHUT_RDWR)
@@ -124,8 +126,8 @@ def _cut(connection: http.client.HTTPConnection) -> None:
             return
 
 
-def _reason(problem: Exception, timeout: float, overdue: threading.Timer) -> str:
-    if isinstance(problem, TimeoutError) or overdue.finished.is_set():
+def _reason(problem: Exception, timeout: float, late: bool) -> str:
+    if late or isinstance(problem, TimeoutError):
         return f"no answer within {timeout:g} s"
     if isinstance(problem, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {problem.verify_message}"
