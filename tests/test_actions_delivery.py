@@ -265,6 +265,54 @@ def test_a_file_that_is_no_outbox_is_refused(tmp_path: Path) -> None:
         Outbox(tmp_path)
 
 
+def test_a_reaction_that_waits_for_reactions_is_no_deadlock(tmp_path: Path) -> None:
+    courier: list[Courier] = []
+
+    def wait_for_itself(letter: Letter) -> None:
+        try:
+            courier[0].flush()
+        except InputError as problem:
+            raise Failure(str(problem), final=True) from None
+
+    courier.append(Courier({"on a: f": Doing("lane", wait_for_itself)}, settings(tmp_path)))
+    courier[0].send(letters(1))
+    courier[0].close()
+    assert "it would wait for itself" in dead(tmp_path)[0]["reason"]
+
+
+def test_letters_stay_in_the_outbox_while_dead_letters_cannot_be_written(tmp_path: Path) -> None:
+    path, hours, got = tmp_path / "dead.jsonl", Hours(), []
+    path.mkdir()  # a folder is in the way
+
+    def fail(letter: Letter) -> None:
+        got.append(letter)
+        if len(got) == 3:
+            path.rmdir()
+        raise Failure("never", final=True)
+
+    courier = Courier({"on a: f": Doing("lane", fail)}, settings(tmp_path), hours.clock)
+    courier.send(letters(1))
+    assert courier.flush()
+    courier.close()
+    assert numbers(got) == [1, 1, 1]
+    assert [each["reason"] for each in dead(tmp_path)] == ["never"]
+
+
+def test_whoever_interrupts_the_end_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    courier = Courier({"on a: f": failing(99, [])}, settings(tmp_path, first_wait="1 min"))
+    courier.send(letters(1))
+
+    def interrupted(timeout: float | None = None) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(courier, "flush", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        courier.close()
+    assert [each["payload"]["n"] for each in dead(tmp_path)] == [1]
+
+
 # -- the file of dead letters
 
 

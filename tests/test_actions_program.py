@@ -249,12 +249,13 @@ def test_a_push_waits_for_no_receiver(quick: thence.Delivery, alerts: Receiver) 
 
 def test_a_session_that_cannot_keep_its_letters_is_as_it_was(tmp_path: Path) -> None:
     program = thence.compile(RULES)
-    program.on("big", print)
+    program.on("big", lambda result: None)
     given = thence.Delivery(capacity=1, dead_letters=tmp_path)  # a folder is no file
     session = program.session(delivery=given)
     with pytest.raises(OSError, match="directory"):
         session.push(orders(2, 3, 4))
     assert session.horizon is None
+    session.close()
 
 
 def test_another_program_takes_over_with_its_own_reactions(quick: thence.Delivery) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import logging
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from thence.actions import dead_letters
 from thence.actions.letters import DeadLetter, Failure, Handler, Letter, counted
 from thence.actions.outbox import Outbox, Waiting
 from thence.actions.settings import Delivery
+from thence.model.errors import InputError
 
 AT_ONCE = 100
 """How many letters a lane holds in memory."""
@@ -103,6 +105,8 @@ class Courier:
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until nothing is outstanding; False if it still is after so many seconds."""
+        if threading.current_thread() in self._threads.values():
+            raise InputError("a reaction cannot wait for reactions: it would wait for itself")
         end = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             while self._outstanding and not self._closed:
@@ -114,17 +118,23 @@ class Courier:
 
     def close(self, timeout: float | None = None) -> None:
         """Wait for what is outstanding, as long as the settings say, then end. What is left stays
-        in the outbox, if there is a folder for it, and becomes dead letters otherwise."""
+        in the outbox, if there is a folder for it, and becomes dead letters otherwise; also if
+        somebody will not wait, and interrupts."""
         patience = self._settings.seconds("patience") if timeout is None else timeout
         delivered = -1
-        while not self.flush(patience) and delivered < (now := self._delivered):
-            delivered = now  # as long as letters are delivered, it is worth while to wait
+        try:
+            while not self.flush(patience) and delivered < (now := self._delivered):
+                delivered = now  # as long as letters are delivered, it is worth while to wait
+        finally:
+            self._end()
+
+    def _end(self) -> None:
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-            threads = list(self._threads.values())
-        for thread in threads:
-            thread.join(self._settings.seconds("timeout"))
+        end = time.monotonic() + self._settings.seconds("timeout")
+        for thread in self._threads.values():
+            thread.join(max(0.0, end - time.monotonic()))
         with self._changed:
             done, self._closed = self._closed, True
             if done:
@@ -153,7 +163,19 @@ class Courier:
             for waiting in letters:
                 if self._stopping:
                     return
-                self._try(waiting)
+                try:
+                    self._try(waiting)
+                except (OSError, sqlite3.Error) as problem:
+                    self._rest(problem)
+                    break
+
+    def _rest(self, problem: Exception) -> None:
+        """Wait for a disk on which something could not be noted. The letter it was about is still
+        in the outbox, and will be tried again."""
+        _log.error("what became of a delivery cannot be kept: %s", problem)
+        with self._changed:
+            if not self._stopping:
+                self._clock.wait(self._changed, self._settings.seconds("longest_wait"))
 
     def _next(self, lane: str) -> list[Waiting]:
         """The next letters of a lane, once some are due; none when the work is to end."""
