@@ -10,7 +10,8 @@ from typing import Any
 
 from thence.engine.limits.measure import Figures, Joined, Meter, Passed
 from thence.engine.run.sample import statistics_of
-from thence.lang.text import format_rule
+from thence.lang.readable import readable
+from thence.lang.text import columns_of, format_reaction, format_rule
 from thence.logic.ops import LogicProgram
 from thence.plan.cost import Estimate, Estimates, estimates
 from thence.plan.json import estimate_json, order_json, plan_json
@@ -46,7 +47,18 @@ class Measured:
 
 def explain(plan: Plan) -> str:
     """Logical and physical plan of a program, its state bounds and partition keys."""
-    return plan_text(plan, _rules(plan), _expected(plan))
+    return plan_text(plan, _rules(plan), _expected(plan)) + _reactions(plan)
+
+
+def _reactions(plan: Plan) -> str:
+    """What is done with results, which is no part of how they are found."""
+    program = plan.checked.program
+    if not program.reactions:
+        return ""
+    columns = columns_of(readable(program))
+    return "\nreactions\n" + "".join(
+        f"  {format_reaction(each, columns)}\n" for each in program.reactions
+    )
 
 
 def analyzed(several: Sequence[Measured]) -> str:

@@ -84,7 +84,7 @@ class Generation:
     def fingerprint(self) -> str:
         """What saved state rests on: the program, what is kept of it, and for how long."""
         instants = ",".join(sorted(self.needs.instants))
-        what = [self.program.source.text, str(self.how.lineage), instants]
+        what = [self.program._rules_text, str(self.how.lineage), instants]
         if self.plan.outputs != self.plan.public:
             what.append(f"emit {','.join(self.plan.outputs)}")
         if self.plan.off:

@@ -27,6 +27,7 @@ from thence.source_times import SourceTimes, read_times, source_times, written_t
 if TYPE_CHECKING:
     from thence.plan import Plan
     from thence.program import Program
+    from thence.reacting import Reacting
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,11 @@ class Session:
         state: bytes | None,
         how: How,
         tables: Mapping[str, Events],
+        reacting: Callable[[Program], Reacting | None],
     ) -> None:
+        """``reacting`` gives what reacts to the results of a program, if anything does."""
         self._program = program
+        self._begin_reacting, self._reacting = reacting, reacting(program)
         self._plan = plan
         self._how = how
         self._clock = timing.clock
@@ -210,14 +214,15 @@ class Session:
             (generation, seen := generation.own(events), generation.step(seen, horizons))
             for generation in self._generations
         ]
-        results: dict[str, Events] = {}
+        results = {name: found for _, _, (_, each) in steps for name, found in each.items()}
+        own = {name: results[name] for name in self._plan.outputs}
+        if self._reacting is not None:  # if it cannot keep what it sends, nothing has changed
+            self._reacting.react(own)
         told: dict[str, Provenance] = {}
         for generation, seen, (state, found) in steps:
             generation.taken(state, seen)
-            results |= found
             told |= generation.told(found)
         self._times = times
-        own = {name: results[name] for name in self._plan.outputs}
         return Results(own, provenance=told)
 
     def replace(
@@ -263,6 +268,10 @@ class Session:
             facts = program._facts(own, tables)
             after = since if since > NEVER else None
             fresh.append(begun(program, own, self._how, facts, state, after))
+        if self._reacting is None:
+            self._reacting = self._begin_reacting(program)
+        else:
+            self._reacting.replace(program)
         self._program, self._plan, self._times = program, plan, times
         self._reader = program._reader(plan, whole=True)
         self._generations = tuple(fresh)
@@ -358,6 +367,30 @@ class Session:
         """What the session remembers, as an Arrow table: per event and purpose, how many rows, how
         many bytes, in how many sorted runs, and when the oldest of them ended."""
         return remembered((each.state, each.plan.whole) for each in self._generations)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until every reaction so far is delivered or a dead letter; False if that takes
+        longer than so many seconds."""
+        return self._reacting is None or self._reacting.flush(timeout)
+
+    def close(self) -> None:
+        """End deliveries, once those that are outstanding are done: as long as ``patience`` says.
+        What is left stays in the outbox, or becomes dead letters where there is none."""
+        if self._reacting is not None:
+            self._reacting.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def deliveries(self) -> Mapping[str, int]:
+        """How many reactions were ``delivered``, are ``outstanding``, became ``dead`` letters."""
+        if self._reacting is None:
+            return {"delivered": 0, "outstanding": 0, "dead": 0}
+        return self._reacting.deliveries
 
     @property
     def _extra(self) -> dict[str, Any]:

@@ -91,6 +91,7 @@ def trace(
                 trace=True,
                 emit=event,
                 progress=stages,
+                actions=False,
             )
         trees = results.traces(event, chosen, first=limit + 1, limit=derivations, depth=depth)
         if format is TreeFormat.json:

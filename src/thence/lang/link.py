@@ -11,12 +11,14 @@ from thence.lang.fact_statements import fact_head, fact_of, relations_of
 from thence.lang.heads import Head, check_event_name, check_schema, head_of
 from thence.lang.policies import policy_of
 from thence.lang.problem import check_nesting
+from thence.lang.reactions import action_of
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, scope_of
 from thence.lang.sql.syntax import CreateEvent
 from thence.lang.values import Values
 from thence.logic.check.problems import Problems
 from thence.logic.ops import HeadTerm, LogicProgram, Rule
+from thence.logic.reactions import Reaction
 from thence.logic.repetition import as_a_whole, settled
 from thence.model.schema import Attribute, EventSchema
 from thence.model.source import Source, Span
@@ -30,7 +32,8 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     problems = Problems(source)
     declared = [st for st in statements if isinstance(st, s.EventDecl)]
     relations = relations_of(statements)
-    queries = _queries(statements, problems)
+    reactions = [st for st in statements if isinstance(st, s.ReactionDecl)]
+    queries = _queries([st for st in statements if not isinstance(st, s.ReactionDecl)], problems)
     schemas = _schemas(declared, problems)
     events = {
         name: EventInfo(name, schema.names, str(schema), not schema.table, schema.table)
@@ -55,14 +58,20 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
     facts = tuple(fact for row in rows if (fact := fact_of(row, known, problems)) is not None)
     linked = tuple(_finished(rule, events) for rule in rules)
     reasoning = tuple(_finished(rule, events) for rule in deductions)
+    reacting = tuple(_reaction(each, events, problems) for each in reactions)
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    return LogicProgram(streams, linked, source, tables, reasoning, facts)
+    return LogicProgram(streams, linked, source, tables, reasoning, facts, reacting)
+
+
+def _reaction(decl: s.ReactionDecl, events: dict[str, EventInfo], problems: Problems) -> Reaction:
+    rule = _finished(_rule(decl.rule, events, problems), events)
+    return Reaction(rule, action_of(decl.action), decl.action.payload is None, rule.span)
 
 
 def _queries(
-    statements: Sequence[s.Statement | CreateEvent], problems: Problems
+    statements: Sequence[s.EventDecl | s.RuleDecl | s.FactDecl | CreateEvent], problems: Problems
 ) -> dict[int, list[Lowered]]:
     """The rules that queries stand for, by the identity of the statement."""
     if not any(isinstance(statement, CreateEvent) for statement in statements):

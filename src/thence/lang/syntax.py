@@ -326,7 +326,40 @@ class FactDecl:
     end: int
 
 
-Statement: TypeAlias = EventDecl | RuleDecl | FactDecl
+@dataclass(frozen=True, slots=True)
+class CredentialDecl:
+    """``bearer env 'TOKEN'``, ``header 'X-Api-Key' env 'KEY'``."""
+
+    scheme: str
+    header: str | None
+    variable: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDecl:
+    """``post 'https://…' with (…) using …`` or ``call name(…)``; ``payload`` is None where nothing
+    is said of it."""
+
+    verb: Literal["post", "call"]
+    target: str
+    payload: tuple[Term, ...] | None
+    credentials: tuple[CredentialDecl, ...]
+    target_start: int
+    target_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReactionDecl:
+    """``on event(…) where …: action;``. Its rule has the event as its body, the payload as its
+    head."""
+
+    rule: RuleDecl
+    action: ActionDecl
+
+
+Statement: TypeAlias = EventDecl | RuleDecl | FactDecl | ReactionDecl
 
 
 def span_of(node: Node | Op | Term | Column | PolicyWord) -> Span:
