@@ -11,13 +11,13 @@ import pyarrow as pa
 from thence.engine.aggregates.aggregate import aggregate, depends_on_order, group_ids
 from thence.engine.arrays.rows import concat, distinct, none_of
 from thence.engine.arrays.value_order import sort_order
-from thence.knowledge.joined_relation import Query
 from thence.knowledge.fact_rows import rows_of
+from thence.knowledge.joined_relation import Query
 from thence.logic.expr import Aggregate
 from thence.model.events import Events
 from thence.model.schema import EventSchema
-from thence.plan.reasoning.relation_demand import Asked
 from thence.plan.reasoning.reasoning import FoldedRule, Folding
+from thence.plan.reasoning.relation_demand import Asked
 
 
 class Fold:

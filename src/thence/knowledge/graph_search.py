@@ -18,8 +18,8 @@ import pyarrow as pa
 from thence.engine.arrays.array_types import Codes, Index
 from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.limits.growth import Growth, expect
-from thence.knowledge.graph_kernel import grouped, images_found, nodes_found
 from thence.knowledge.fact_rows import rows_of
+from thence.knowledge.graph_kernel import grouped, images_found, nodes_found
 from thence.model.events import Events
 from thence.plan.reasoning.reasoning import Closure
 

@@ -13,15 +13,15 @@ from thence.engine.limits.growth import DEFAULT, Limits
 from thence.engine.run.derive import Inputs
 from thence.engine.state.relation import Relation
 from thence.engine.state.state import empty_relation
-from thence.knowledge.joined_relation import Join, Query
-from thence.knowledge.folded_relation import Fold
 from thence.knowledge.fact_rows import constants, rows_of, stated_rows
+from thence.knowledge.folded_relation import Fold
 from thence.knowledge.graph_search import Search, among
+from thence.knowledge.joined_relation import Join, Query
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
 from thence.plan.reasoning.asks import Ask, asks_of
-from thence.plan.reasoning.relation_demand import Asked, demanded
 from thence.plan.reasoning.reasoning import Reasoning, reasoning
+from thence.plan.reasoning.relation_demand import Asked, demanded
 from thence.plan.tree import Part
 
 

@@ -23,8 +23,8 @@ from thence.engine.state.state import State, decode, encode
 from thence.io.facts import read_tables
 from thence.io.ingest import misplaced
 from thence.io.temporary import temporary_folder
-from thence.knowledge.reasoner import Reasoner, reasoner_of
 from thence.knowledge.fact_rows import with_stated
+from thence.knowledge.reasoner import Reasoner, reasoner_of
 from thence.model.errors import InputError
 from thence.model.events import Events
 
