@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-long grammar lint format bench bench-quick bench-hard bench-sharing \
-  bench-state bench-state-spark bench-suppress bench-provenance bench-spark bench-spark-quick bench-figures \
+  bench-state bench-state-spark bench-suppress bench-knowledge bench-provenance bench-spark bench-spark-quick bench-figures \
   bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
@@ -61,6 +61,9 @@ bench-state: $(READY) ## what a push costs, by how much a session retains, with 
 
 bench-suppress: $(READY) ## a sub-expression that is seldom asked for, against the same everywhere
 	$(BIN)/python -m benchmarks.suppress.run
+
+bench-knowledge: $(READY) ## reachability by rules against SciPy and rustworkx, with its bars
+	$(BIN)/python -m benchmarks.knowledge.run
 
 bench-provenance: $(READY) ## what lineage costs, with its bar
 	$(BIN)/python -m benchmarks.state.provenance
