@@ -58,6 +58,8 @@ class Combined:
             (EventSchema(CLOCK, ()), *(event for part in parts for event in part.events)),
             tuple(rule for part in parts for rule in part.rules),
             tables=tuple(each for part in parts for each in part.tables),
+            deductions=tuple(rule for part in parts for rule in part.deductions),
+            facts=tuple(fact for part in parts for fact in part.facts),
         )
         return thence.compile(format_program(whole))
 

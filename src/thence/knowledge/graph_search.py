@@ -81,13 +81,16 @@ class Search:
         self._groups = np.zeros(len(starts), np.int64) if not fixed else self._fixed_codes
         usable = _complete(come)
         left, right = left[usable], right[usable]
+        self._backwards = bool(columns) and columns == closure.moving
+        self._plain = closure.plain and bool(usable.all())
         self._images: tuple[Index, Nodes] | None = None
-        if columns and columns == closure.moving:
+        if self._backwards:
             left, right = right, left
             fits = _complete(own)
-            self._images = grouped(self._begin[fits], self._groups[fits], self._nodes.count)
+            if not self._plain:
+                self._images = grouped(self._begin[fits], self._groups[fits], self._nodes.count)
         self._offsets, self._targets = grouped(left, right, self._nodes.count)
-        searched = len(self._begin) if self._images is None else self._nodes.count
+        searched = self._nodes.count if self._backwards else len(self._begin)
         self._done = np.zeros(searched, dtype=np.bool_)
 
     @property
@@ -97,7 +100,7 @@ class Search:
 
     def ask(self, seeds: Events) -> Events:
         """The rows that are asked for and were not before."""
-        return self._from(seeds) if self._images is None else self._to(seeds)
+        return self._to(seeds) if self._backwards else self._from(seeds)
 
     def _from(self, seeds: Events) -> Events:
         """Rows by columns that stay: from the nodes at which their rows start."""
@@ -119,11 +122,20 @@ class Search:
         fresh = np.unique(nodes[nodes >= 0])
         fresh = fresh[~self._done[fresh]]
         self._done[fresh] = True
-        begins = np.arange(len(fresh) + 1)
-        groups = 1 if self._fixed is None else self._fixed.count
-        numbers, images = self._searched(begins, fresh.astype(np.int32), groups)
+        if self._plain:
+            # What starts at a node is what one step leads to: that much is found by the steps.
+            sizes = np.diff(self._offsets)[fresh]
+            begins = np.concatenate(([0], np.cumsum(sizes)))
+            places = np.repeat(self._offsets[fresh] - begins[:-1], sizes) + np.arange(begins[-1])
+            numbers, found = self._searched(begins, self._targets[places], self._nodes.count)
+            fixed = self._nodes.values(found)
+        else:
+            begins = np.arange(len(fresh) + 1)
+            groups = 1 if self._fixed is None else self._fixed.count
+            numbers, found = self._searched(begins, fresh.astype(np.int32), groups)
+            fixed = [] if self._fixed is None else self._fixed.values(found)
         moving = [column.take(numbers) for column in self._nodes.values(fresh)]
-        return self._rows([] if self._fixed is None else self._fixed.values(images), moving)
+        return self._rows(fixed, moving)
 
     def _rows(self, fixed: Sequence[Any], moving: Sequence[Any]) -> Events:
         named = dict(zip(self.closure.fixed, fixed, strict=True))

@@ -82,6 +82,10 @@ class Reasoner:
         if relation in knowledge.facts:
             rows = stated_rows(knowledge.facts[relation], knowledge.schemas[relation])
             return Relation(distinct(rows))
+        if (copied := self.known.copied(relation)) is not None:
+            rows = self.whole(copied[0]).whole()
+            columns = {name: rows.columns[of] for name, of in copied[1].items()}
+            return Relation(rows_of(columns, len(rows)))
         self.ask(relation, (), rows_of({}, 1))
         return self.rows(relation)
 
