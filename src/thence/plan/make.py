@@ -41,8 +41,23 @@ CHOICES: dict[str, str] = {
     "pushdown": "Read only the columns, and remember only the rows, that some rule can use.",
     "streaming": "Remember nothing of an event that ends no earlier than what it is joined with.",
     "semi_join": "Remember an event only if it meets what must have come before it.",
+    "forgetting": "Remember of an event only what rules read, and only while something waits.",
 }
 """What the engine does only because the plan says so, by the name that switches it off."""
+
+
+PROGRESS: frozenset[str] = frozenset(
+    rewrite.__name__
+    for rewrite in (
+        share_equal_rules,
+        share_constants,
+        share_windows,
+        index_selections,
+        suppress,
+    )
+) | {"forgetting"}
+"""What is left out where somebody may ask how far rules have come: each rule is a join of its own,
+and what has completed a match is remembered as long as another could."""
 
 
 def optimisations() -> dict[str, str]:
