@@ -56,7 +56,9 @@ def in_progress(spec: Spec, seen: Sequence[Seen], horizon: int, reach: int) -> s
     rows: dict[frozenset[tuple[str, Seen]], Row | None] = {}
     for chosen in assignments(spec, sorted(set(seen))):
         ways = list(completions(spec, chosen, horizon, reach))
-        if not ways or any(ruled_out(spec, absence, ways, chosen, seen) for absence in spec.absences):
+        if not ways or any(
+            ruled_out(spec, absence, ways, chosen, seen) for absence in spec.absences
+        ):
             continue
         there = frozenset(chosen.items())
         rows[there] = None  # it is complete, if nothing is awaited

@@ -57,6 +57,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "state",
         "run",
         "provenance",
+        "progress",
     ),
 }
 

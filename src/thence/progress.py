@@ -108,6 +108,8 @@ def _scalar(schema: EventSchema, name: str, value: Any) -> Any:
     kind = schema.type_of(name)
     assert kind is not None
     try:
+        if isinstance(value, str) and kind.arrow != pa.string():
+            return pa.scalar(value).cast(kind.arrow)
         return pa.scalar(value, kind.arrow)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
         raise InputError(

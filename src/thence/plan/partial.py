@@ -19,7 +19,6 @@ from thence.logic.conjunct import (
     Head,
     NodeTime,
     WindowUse,
-    close_with_extremes,
     equal_columns,
 )
 from thence.logic.expr import Call, Expr, read_by
@@ -197,8 +196,7 @@ def partials(
         later = [Constraint(EPOCH, use.end, -(after[atom] + 1))]
         if use.event in lengths:
             later.append(Constraint(use.end, use.start, lengths[use.event]))
-        closed = close_with_extremes(bounds.with_constraints(later), conjunct.nodes)
-        yield from chosen(place + 1, there, closed)
+        yield from chosen(place + 1, there, bounds.with_constraints(later))
 
     yield from chosen(0, (), conjunct.bounds)
 

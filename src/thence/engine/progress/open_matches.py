@@ -28,7 +28,7 @@ from thence.model.events import Events
 from thence.plan.partial import Partial, partials
 from thence.plan.prepared import Prepared
 
-SETS = 1 << 12
+SETS = 1 << 9
 """So many sets of parts of one rule are looked at, at most."""
 
 _ROW = "#row"
@@ -90,7 +90,9 @@ def open_matches(
         ids = {atom: _ids(match, atom) for atom in partial.atoms}
         left = np.ones(match.length, dtype=np.bool_)
         if not partial.missing:
-            left = ~passed(Match(rule, rels, match.length, {}, match, _every(match)), None, finalised)
+            left = ~passed(
+                Match(rule, rels, match.length, {}, match, _every(match)), None, finalised
+            )
         for atoms, theirs in known:
             if atoms > partial.atoms:
                 left &= ~_among(ids, theirs)
@@ -114,7 +116,8 @@ def _ids(match: Match, atom: int) -> Index:
     """What an atom is bound to in each row, whatever else was left out of its relation."""
     if not match.prepared.uses[atom].fact:
         return match.rows(atom)
-    return to_numpy(match.column(Column(atom, _ROW)))
+    found: Index = to_numpy(match.column(Column(atom, _ROW)))
+    return found
 
 
 def _among(ids: Mapping[int, Index], others: Mapping[int, Index]) -> Mask:
@@ -168,9 +171,7 @@ def _certain(match: Match, partial: Partial, window: WindowUse) -> Mask:
             if partial.bounds[asked.later, asked.earlier] > asked.limit:
                 mask[:] = False
         else:
-            between = np.minimum(
-                latest - earliest, partial.bounds[asked.later, asked.earlier]
-            )
+            between = np.minimum(latest - earliest, partial.bounds[asked.later, asked.earlier])
             mask &= between <= asked.limit
     return mask
 
@@ -184,15 +185,13 @@ def latest_time(
         return match.time(node)
     bounds = [(other, partial.bounds[node, other]) for other in partial.nodes]
     times = [match.time(other) + by for other, by in bounds if by < UNBOUNDED]
-    return np.minimum.reduce(times) if times else None  # type: ignore[no-any-return]
+    return np.minimum.reduce(times) if times else None
 
 
-def earliest_time(
-    match: Match, partial: Partial, node: int, own: frozenset[int]
-) -> Index | None:
+def earliest_time(match: Match, partial: Partial, node: int, own: frozenset[int]) -> Index | None:
     """The time of a node in each row, or the earliest that it may be."""
     if partial.whole.node_atoms(node) <= own:
         return match.time(node)
     bounds = [(other, partial.bounds[other, node]) for other in partial.nodes]
     times = [match.time(other) - by for other, by in bounds if by < UNBOUNDED]
-    return np.maximum.reduce(times) if times else None  # type: ignore[no-any-return]
+    return np.maximum.reduce(times) if times else None

@@ -142,9 +142,7 @@ def _struct(length: int, use: AtomUse | None, what: str, until: Index | None) ->
 
 def _part(use: AtomUse, rel: Events, rows: Index) -> Any:
     chosen = from_numpy(rows)
-    columns = {
-        name: column.take(chosen) for name, column in rel.columns.items() if not use.hidden
-    }
+    columns = {name: column.take(chosen) for name, column in rel.columns.items() if not use.hidden}
     told = [
         *_names(len(rows), use),
         as_timestamps(rel.start[rows]),

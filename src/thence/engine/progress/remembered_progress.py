@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from thence.engine.arrays.rows import distinct, empty, take
+from thence.engine.join.search import fulfilling
 from thence.engine.limits.growth import Budget, Limits, owner, spending
 from thence.engine.progress.open_matches import Open, is_told, open_matches
 from thence.engine.progress.progress_table import binding_name, progress_table
@@ -54,7 +55,9 @@ def progress_of(
                 if event not in rules:
                     continue
                 search = _Search(part, state, tables, lengths, filters)
-                found = [each for alternative in rule for each in search.of(alternative, stage, number)]
+                found = [
+                    each for alternative in rule for each in search.of(alternative, stage, number)
+                ]
                 table = progress_table(part.schemas[event], found)
                 for name, value in filters.items():
                     table = table.filter(pc.equal(table[binding_name(name)], value))
@@ -81,7 +84,9 @@ class _Search:
         if is_told(rule) is not None:
             return []
         used = f"{stage.rule_name(number)}|"
-        rels = [self.rows(use.event, used) for use in rule.uses]
+        rels = [
+            fulfilling(rule, atom, self.rows(use.event, used)) for atom, use in enumerate(rule.uses)
+        ]
         for column, value in self.asked(rule):
             rels[column.atom] = _having(rels[column.atom], column.name, value)
         comes = self.part.horizons.comes
