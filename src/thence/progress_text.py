@@ -8,9 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from thence.causes_text import named
 from thence.engine.progress.progress_table import RULE, TOLD
 from thence.io.render import texts
 from thence.model.safe_text import printable
+
+_INNER = "(an inner pattern)"
 
 _WHAT = {
     "event": "{name}",
@@ -79,23 +82,18 @@ def _is_plain(kind: Any) -> bool:
 
 def _lines(row: Mapping[str, Any]) -> Iterator[str]:
     keys = {k: v for k, v in row.items() if k != RULE and k not in TOLD.names and v is not None}
-    share = f"{row['met']} of {row['of']}, {row['done']:.0%}"
-    yield printable(f"{row[RULE]}({_arguments(keys)}): {share}")
+    yield f"{named(row[RULE], keys)}: {row['met']} of {row['of']}, {row['done']:.0%}"
     for part in row["parts"]:
-        arguments = _arguments(json.loads(part["attributes"]))
+        event = named(part["event"] or _INNER, json.loads(part["attributes"]))
         when = f"at {part['start']}"
         if part["start"] != part["end"]:
-            when = f"from {part['start']} to {part['end']}"
-        yield printable(f"  there     {_name(part)}({arguments}) {when}")
+            when = f"at [{part['start']}, {part['end']}]"
+        yield f"  there     {_label(part)}{event} {when}"
     for each in row["awaiting"]:
         until = "" if each["until"] is None else f" until {each['until']}"
-        yield printable(f"  awaiting  {_WHAT[each['what']].format(name=_name(each))}{until}")
+        name = _label(each) + printable(each["event"] or _INNER)
+        yield f"  awaiting  {_WHAT[each['what']].format(name=name)}{until}"
 
 
-def _name(part: Mapping[str, Any]) -> str:
-    event = part["event"] or "an inner pattern"
-    return f"{part['label']}: {event}" if part["label"] else event
-
-
-def _arguments(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in values.items())
+def _label(part: Mapping[str, Any]) -> str:
+    return f"{printable(part['label'])}: " if part["label"] else ""

@@ -125,7 +125,7 @@ class Partial:
             for constraint in conjunct.constraints
             if whole.node_atoms(constraint.later) | whole.node_atoms(constraint.earlier) <= atoms
         ]
-        judged = [p for p in conjunct.predicates if whole.atoms_of(whole.reads(p)) <= atoms]
+        asked = [p for p in conjunct.predicates if whole.atoms_of(whole.reads(p)) <= atoms]
         return replace(
             conjunct,
             head=Head(conjunct.event, (), (), (), EPOCH, EPOCH),
@@ -133,7 +133,7 @@ class Partial:
             constraints=(*own, *_tight(bounds, (*self.nodes, *nodes))),
             bounds=bounds,
             links=tuple(link for link in kept if len(link) > 1),
-            predicates=(*judged, *predicates),
+            predicates=(*asked, *predicates),
             windows=(),
             completions=(),
             policy=UNRESTRICTED,
