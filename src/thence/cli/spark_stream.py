@@ -25,8 +25,8 @@ from thence.model.errors import InputError
 from thence.program import Program
 from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.generations import Replaced, program_of
-from thence.spark.query_progress import Totals, new_batches
 from thence.spark.query import detect
+from thence.spark.query_progress import Totals, new_batches
 from thence.spark.restart import check_restart
 from thence.spark.sessions import session
 from thence.spark.sinks import Columns, Folder, Sink, parse_sink, to_kafka
