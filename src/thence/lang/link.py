@@ -13,6 +13,7 @@ from thence.lang.problem import check_nesting
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, scope_of
 from thence.lang.sql.syntax import CreateEvent
+from thence.lang.timeouts import timed_out, timeout_rules
 from thence.lang.values import Values
 from thence.logic.check.problems import Problems
 from thence.logic.ops import HeadTerm, LogicProgram, Rule
@@ -40,11 +41,19 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
         for query in queries.get(id(statement), ()):
             _declare_head(query.head, events, problems)
     rules: list[Rule] = []
+    expiring: list[tuple[s.RuleDecl, s.Apply]] = []
     for statement in statements:
         if isinstance(statement, s.RuleDecl):
-            rules.append(_rule(statement, events, problems))
+            asked = timed_out(statement, events)
+            if asked is None:
+                rules.append(_rule(statement, events, problems))
+            else:
+                expiring.append((statement, asked))
         rules += (query.rule for query in queries.get(id(statement), ()))
-    linked = tuple(_finished(rule, events) for rule in rules)
+    finished = [_finished(rule, events) for rule in rules]
+    for statement, asked in expiring:
+        finished += timeout_rules(statement, asked, finished[: len(rules)], problems)
+    linked = tuple(finished)
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
