@@ -58,6 +58,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "state",
         "run",
         "provenance",
+        "progress",
     ),
 }
 
@@ -292,7 +293,8 @@ def test_words_that_only_we_used_are_gone() -> None:
 
 SAME_JOB = {
     "__init__", "body", "build", "errors", "events", "explain", "facts", "files", "frames",
-    "heads", "lower", "moments", "names", "program", "pushdown", "reactions", "schema", "scope",
+    "heads", "lower", "moments", "names", "program", "progress", "pushdown", "reactions", "schema",
+    "scope",
     "stream", "syntax", "text", "trace", "types", "values", "windows",
 }  # fmt: skip
 """File names that stand in several packages because each does there what its kin does."""

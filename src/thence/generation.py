@@ -7,7 +7,7 @@ another one. What a generation gives does not depend on the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -37,12 +37,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How a session runs its rules: with lineage or not, within which limits, and whether their
-    state needs no bound."""
+    """How a session runs its rules: with lineage or not, within which limits, whether their state
+    needs no bound, and whether somebody may ask how far they have come."""
 
     lineage: bool
     allow_unbounded: bool
     limits: Limits
+    progress: bool = False
+
+    def plan(self, program: Program, outputs: Iterable[str]) -> Plan:
+        """How a program runs that way, where some derived events are asked for."""
+        return program.plan_for(outputs, self.lineage, self.progress)
 
 
 class Generation:
@@ -79,6 +84,11 @@ class Generation:
             meter=self.meter,
             knows=reasoner_of(plan.whole, tables, how.limits),
         )
+
+    @property
+    def tables(self) -> Mapping[str, Relation]:
+        """The rows of the static tables."""
+        return self._options.tables
 
     @property
     def fingerprint(self) -> str:

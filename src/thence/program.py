@@ -21,6 +21,7 @@ from thence.model.events import Events
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 from thence.plan import Plan, make
+from thence.plan.make import PROGRESS
 from thence.plan.statistics import sampled
 from thence.plan.statistics import statistics as given_statistics
 
@@ -72,7 +73,7 @@ class Program:
         """Where paths in the program begin that are relative; None is the current folder."""
         self._last: Measured | None = None
         self._registered: list[Registered] = []
-        self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
+        self._plans: dict[tuple[tuple[str, ...], bool, bool], Plan] = {}
         with without_collection_pauses():
             self._checked = check_program(logic)
             declared = [schema.name for schema in self._checked.program.declared]
@@ -91,22 +92,27 @@ class Program:
         made = self._name is not None
         return Source(self.text(), str(self._name)) if made else self._checked.program.source
 
-    def plan_for(self, outputs: Iterable[str] | None = None, provenance: bool = False) -> Plan:
-        """How the program will run where only some derived events are asked for, or where
-        what they were made of has to be kept."""
+    def plan_for(
+        self,
+        outputs: Iterable[str] | None = None,
+        provenance: bool = False,
+        progress: bool = False,
+    ) -> Plan:
+        """How the program will run where only some derived events are asked for, where what they
+        were made of has to be kept, or where somebody may ask how far rules have come."""
         names = self.plan.public if outputs is None else tuple(outputs)
-        if names == self.plan.outputs and not provenance:
+        if names == self.plan.outputs and not provenance and not progress:
             return self.plan
-        found = self._plans.get((names, provenance))
+        found = self._plans.get((names, provenance, progress))
         if found is None:
             found = make(
                 self._checked,
                 outputs=names,
                 provenance=provenance,
-                off=self.without,
+                off=PROGRESS.union(self.without) if progress else self.without,
                 statistics=self._known,
             )
-            self._plans[names, provenance] = found
+            self._plans[names, provenance, progress] = found
         return found
 
     def text(self) -> str:
@@ -510,6 +516,7 @@ class Program:
         state: bytes | None = None,
         allow_unbounded: bool = False,
         lineage: bool = False,
+        progress: bool = False,
         emit: Any = None,
         coverage: Any = None,
         sources: Any = None,
@@ -532,7 +539,8 @@ class Program:
         session that was saved, with its delay unless another one is given; tables are no part of
         it, and are given again. A program whose state has no bound is refused unless
         ``allow_unbounded`` is set. ``emit`` limits what is given back to some names: what only
-        the others rest on is neither derived nor remembered. ``memory_limit`` and ``max_matches``
+        the others rest on is neither derived nor remembered. With ``progress``, the session
+        remembers what :meth:`Session.progress` tells. ``memory_limit`` and ``max_matches``
         hold for each ``push`` and ``advance`` as they do for
         :meth:`run`; one that fails by them changes nothing in the session. ``actions`` and
         ``delivery`` are as for :meth:`run`; reactions are on their way when ``push`` returns, and
@@ -544,11 +552,11 @@ class Program:
         from thence.session import Session, Timing
 
         bounds = limits(memory_limit, max_matches)
-        plan = self.plan_for(self._emitted(emit), lineage)
+        how = How(lineage, allow_unbounded, bounds, progress)
+        plan = how.plan(self, self._emitted(emit))
         facts = self._facts(plan, tables)
         gaps = gaps_of(coverage, plan.inputs)
         timing = Timing(max_delay, sources, idle_after, clock, gaps)
-        how = How(lineage, allow_unbounded, bounds)
 
         def reacting(program: Program) -> Reacting | None:
             return program._reacting(actions, delivery)

@@ -123,7 +123,7 @@ def _generation(
             raise damaged(f"the program in it is none: {problem}") from None
     if not {*planned, *outputs} <= {*program.plan.public} or not {*outputs} <= {*planned}:
         raise damaged("it holds the state of rules that its program does not have")
-    plan = serving(program.plan_for(planned, first.how.lineage), outputs)
+    plan = serving(first.how.plan(program, planned), outputs)
     return begun(program, plan, first.how, tables, State(), begin, planned)
 
 

@@ -19,6 +19,7 @@ from thence.model.events import Events
 from thence.model.instants import instant, length
 from thence.model.time import format_timestamp
 from thence.plan.horizons import CLOCK, NEVER, completed
+from thence.progress import LIMIT, progress
 from thence.results import Results, as_table
 from thence.rule_changes import changes
 from thence.saved_session import read_session, write_session
@@ -252,7 +253,7 @@ class Session:
                 "replace: the program must come from thence.compile, thence.load or thence.build, "
                 f"not be a {type(program).__name__}"
             )
-        plan = program.plan_for(program._emitted(emit), self._how.lineage)
+        plan = self._how.plan(program, program._emitted(emit))
         earlier, later = self._program._checked.program, program._checked.program
         found = changes(earlier, later).among(self._plan.outputs, plan.outputs)
         since = self._begin(begin)
@@ -260,7 +261,7 @@ class Session:
         fresh = [generation for generation in kept if generation is not None]
         times = self._times.of(plan.inputs, max_delay, self._clock())
         if found.begun or not fresh:
-            own = program.plan_for(found.begun, self._how.lineage)
+            own = self._how.plan(program, found.begun)
             seen = {name: max(times.horizons[name], since) for name in own.inputs}
             horizons = completed(seen, own.inputs)
             gaps = {name: [(-EVER, since)] for name in own.inputs} if since > NEVER else {}
@@ -367,6 +368,28 @@ class Session:
         """What the session remembers, as an Arrow table: per event and purpose, how many rows, how
         many bytes, in how many sorted runs, and when the oldest of them ended."""
         return remembered((each.state, each.plan.whole) for each in self._generations)
+
+    def progress(
+        self,
+        rule: str | None = None,
+        bindings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        limit: int = LIMIT,
+        **more: Any,
+    ) -> Any:
+        """How far along it is: an Arrow table with a row for each partial match in progress, of one
+        rule or of all. The session must have begun with ``progress=True``.
+
+        A row has the ``rule``, the attributes of its head as far as they are known, the share that
+        is ``done`` (``met`` parts ``of`` so many), the ``parts`` that are there and the events that
+        they are, what it is ``awaiting`` and until when, ``since`` when it goes on, and ``until``
+        when it can be completed at the latest; null where it can for ever. Attributes of the head
+        can be asked for, ``progress("completed", id="o7")``, or in one mapping. A
+        :class:`LimitError` says that there are more than ``limit``.
+        """
+        with self._program._limited():
+            return progress(self._generations, rule, {**(bindings or {}), **more}, limit)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until every reaction so far is delivered or a dead letter; False if that takes

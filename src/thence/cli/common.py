@@ -270,3 +270,19 @@ def spark_settings(conf: Iterable[str] | None, packages: str | None = None) -> d
     if packages is not None:
         settings["spark.jars.packages"] = packages
     return settings
+
+
+def values_asked(given: Iterable[str]) -> dict[str, str]:
+    """What ``--where`` asks for.
+
+    >>> values_asked(["id=o2", "start=2026-01-01T09:00:00Z"])
+    {'id': 'o2', 'start': '2026-01-01T09:00:00Z'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise refuse(f"--where {text}: write it as NAME=VALUE.")
+        if found.setdefault(name, value) != value:
+            raise refuse(f"--where: '{name}' cannot be both '{found[name]}' and '{value}'.")
+    return found

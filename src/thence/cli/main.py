@@ -20,6 +20,7 @@ from thence.cli.common import Acting, DeadLetters, File, load_program, one_of, r
 from thence.cli.demo import demo
 from thence.cli.exits import PROGRAM, UNDELIVERED, told
 from thence.cli.explain import explain
+from thence.cli.progress import progress
 from thence.cli.run import run
 from thence.cli.signals import ends_at_once
 from thence.cli.stream import stream
@@ -119,6 +120,7 @@ app.command()(explain)
 app.command()(run)
 app.command()(stream)
 app.command()(trace)
+app.command()(progress)
 app.add_typer(demo)
 
 

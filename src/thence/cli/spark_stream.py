@@ -26,8 +26,8 @@ from thence.model.errors import InputError
 from thence.program import Program
 from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.generations import Replaced, program_of
-from thence.spark.progress import Totals, new_batches
 from thence.spark.query import detect
+from thence.spark.query_progress import Totals, new_batches
 from thence.spark.reactions import react
 from thence.spark.restart import check_restart
 from thence.spark.sessions import session

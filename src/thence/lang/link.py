@@ -15,6 +15,7 @@ from thence.lang.reactions import action_of
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, scope_of
 from thence.lang.sql.syntax import CreateEvent
+from thence.lang.timeouts import timed_out, timeout_rules
 from thence.lang.values import Values
 from thence.logic.check.problems import Problems
 from thence.logic.ops import HeadTerm, LogicProgram, Rule
@@ -49,14 +50,22 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
         _declare_head(fact_head(row), events, problems, table=True)
     rules: list[Rule] = []
     deductions: list[Rule] = []
+    expiring: list[tuple[s.RuleDecl, s.Apply]] = []
     for statement in statements:
         if isinstance(statement, s.RuleDecl):
-            reasoned = statement.name in relations
-            (deductions if reasoned else rules).append(_rule(statement, events, problems))
+            asked = timed_out(statement, events)
+            if asked is not None:
+                expiring.append((statement, asked))
+            else:
+                reasoned = statement.name in relations
+                (deductions if reasoned else rules).append(_rule(statement, events, problems))
         rules += (query.rule for query in queries.get(id(statement), ()))
     known = {name for name, info in events.items() if info.table}
     facts = tuple(fact for row in rows if (fact := fact_of(row, known, problems)) is not None)
-    linked = tuple(_finished(rule, events) for rule in rules)
+    finished = [_finished(rule, events) for rule in rules]
+    for statement, asked in expiring:
+        finished += timeout_rules(statement, asked, finished[: len(rules)], problems)
+    linked = tuple(finished)
     reasoning = tuple(_finished(rule, events) for rule in deductions)
     reacting = tuple(_reaction(each, events, problems) for each in reactions)
     problems.raise_if_any()

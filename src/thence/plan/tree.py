@@ -285,7 +285,8 @@ class Part:
             for atom, use in enumerate(rule.uses):
                 names = found.setdefault(use.event, set())
                 names |= rule.columns_read[atom]
-                if atom in whole or use.event in told or "pushdown" in self.off:
+                off = not self.off.isdisjoint(("pushdown", "forgetting"))
+                if atom in whole or use.event in told or off:
                     names |= set(self.schemas[use.event].names)
         return {event: frozenset(names) for event, names in found.items()}
 
@@ -479,6 +480,11 @@ class Plan:
         """What state the program needs; where that would have no bound, on the assumption that
         input events which do not say how long they may last are instants."""
         return self.certain_needs if not self.certain_needs.unbounded else self._assumed_needs
+
+    @property
+    def assumed_lengths(self) -> Mapping[str, int]:
+        """How long events last at most, those that do not say so being instants."""
+        return self._assumed_needs.lengths
 
     @cached_property
     def _assumed_needs(self) -> Needs:

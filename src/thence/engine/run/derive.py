@@ -16,10 +16,10 @@ from time import perf_counter
 import numpy as np
 
 from thence.engine.arrays.array_types import Index
-from thence.engine.arrays.rows import concat, distinct, none_of, sliced, take
+from thence.engine.arrays.rows import concat, distinct, none_of, sliced
 from thence.engine.join.join import Ceiling, Cut, TooManyCandidates, join_in_chunks, joins
 from thence.engine.join.match import Match
-from thence.engine.join.search import holds
+from thence.engine.join.search import fulfilling
 from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect, named, working_on
 from thence.engine.limits.measure import measured
 from thence.engine.output.collect import collected
@@ -456,13 +456,7 @@ class Sources:
 
     def filtered(self, atom: int, events: Events) -> Events:
         """Those of some events that fulfil what is asked of an atom alone."""
-        predicates = self.prepared.own_predicates(atom)
-        if not predicates or len(events) == 0:
-            return events
-        rels: list[Events] = [events] * len(self.prepared.uses)
-        match = Match(self.prepared, rels, len(events), {atom: np.arange(len(events))})
-        mask = holds(match, (), predicates)
-        return events if mask is None else take(events, mask)
+        return fulfilling(self.prepared, atom, events)
 
     def relations(self, term: Term) -> Sequence[Events]:
         """The relations of a term: of what is remembered, those rows that it can meet."""
