@@ -177,41 +177,14 @@ class Program:
         of :meth:`run`, a session, or True for the last run. ``format`` is ``"text"``, or ``"json"``
         for the plan as :meth:`Plan.to_json` gives it.
         """
-        from thence.explain import analyzed, analyzed_json, as_json, explain
+        from thence.explain import analyzed, analyzed_json, as_json, explain, measured_by
 
         if format not in ("text", "json"):
             raise InputError(f"format must be 'text' or 'json', not {format!r}")
         if analyze is None or analyze is False:
             return explain(self.plan) if format == "text" else as_json(self.plan)
-        measured = self._measured(analyze)
+        measured = measured_by(self, self._last, analyze)
         return analyzed(measured) if format == "text" else analyzed_json(measured)
-
-    def _measured(self, analyze: Any) -> tuple[Measured, ...]:
-        """What was measured of a run, of the rules of a session that began together, or of the last
-        run."""
-        from thence.results import Results
-        from thence.session import Session
-
-        found = self._last if analyze is True else getattr(analyze, "_measured", None)
-        if analyze is True and found is None:
-            raise InputError(
-                "nothing was measured yet: run the program first, then explain(analyze=True); or "
-                "pass what program.run gave, or a session"
-            )
-        if not isinstance(analyze, Results | Session | bool):
-            raise InputError(
-                "analyze must be what program.run gave, a session, or True for the last run, not "
-                f"{type(analyze).__name__}"
-            )
-        if found is None:
-            raise InputError(
-                "results of a session's push were not measured by themselves: pass the session"
-            )
-        several: tuple[Measured, ...] = found if isinstance(found, tuple) else (found,)
-        ran = analyze._program._checked if isinstance(analyze, Session) else several[0]
-        if ran.program != self._checked.program:
-            raise InputError("analyze must be about a run of this program, not of another one")
-        return several
 
     def hierarchy(self) -> Hierarchy:
         """The layers of the program: which events are built on which, from the input upwards."""
@@ -609,15 +582,6 @@ class Program:
 
     def _facts(self, plan: Plan, tables: Any) -> dict[str, Events]:
         """The rows of the tables; none of a table that no rule looks into."""
-        from thence.engine.arrays.rows import empty
-        from thence.engine.join.shape_search import check_shapes
-        from thence.io.facts import read_tables
-        from thence.knowledge.fact_rows import with_stated
+        from thence.relation_rows import table_rows
 
-        knowledge = self._checked.knowledge
-        asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
-        read = [name for name in self._table_schemas if name in asked]
-        found = read_tables(tables, self._table_schemas, read, self.folder, knowledge.facts)
-        check_shapes((alt for s in plan.stages for rule in s.rules for alt in rule), found)
-        unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
-        return with_stated(found | unread, knowledge)
+        return table_rows(self, plan, tables)
