@@ -123,7 +123,7 @@ def _pairs(store: Store, asked: Between, effects: Index) -> tuple[Index, Index]:
     leads = below.is_valid().to_numpy(zero_copy_only=False)
     if leads.any():
         inner = below.drop_null().to_numpy().astype(np.int64)
-        pairs = closed(pairs, size, numbered[count:][leads], inner)
+        pairs = closed(pairs, size, numbered[count:][leads], inner, lambda: _growing(asked))
     top, thing = np.divmod(pairs, size)
     shown = pc.is_in(known, value_set=from_numpy(effects)).to_numpy(zero_copy_only=False)[top]
     return known.to_numpy()[top[shown]], things.dictionary.to_numpy()[thing[shown]]
