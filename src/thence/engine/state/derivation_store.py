@@ -32,7 +32,7 @@ from thence.plan.recording import Alternatives
 Tables = Mapping[str, Events]
 """A table for each of some types of events."""
 
-Tops = dict[str, Index]
+TypedIds = dict[str, Index]
 """Ids of events, by type."""
 
 READING = Growth(
@@ -104,7 +104,7 @@ class Store:
             {event: ids.all() for event, ids in known.items()},
         )
 
-    def above(self, bound_by: Mapping[str, Sequence[str]], roots: Mapping[str, Index]) -> Tops:
+    def above(self, bound_by: Mapping[str, Sequence[str]], roots: Mapping[str, Index]) -> TypedIds:
         """Some events, given by type and id, and all that rest on them; ``bound_by`` says which
         types of events bind those of a type."""
         known: dict[str, Ids] = {}
