@@ -24,9 +24,9 @@ from thence.engine.limits.growth import (
 from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
+from thence.engine.run.by_instants import by_instants
 from thence.engine.run.cause_pairs import Told
 from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
-from thence.engine.run.instants import by_instants
 from thence.engine.run.knows import Knows, look_up
 from thence.engine.run.reduce import reduced
 from thence.engine.state.derivation_store import Store
