@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -345,6 +346,20 @@ def test_letters_that_are_appended_while_others_are_replayed_are_not_lost(tmp_pa
     assert dead_letters.take(path) == aside  # what was put aside first comes first
     assert list(dead_letters.read(aside)) == [one(1)]
     assert list(dead_letters.read(path)) == [one(2)]
+
+
+def test_a_letter_that_is_appended_just_when_the_file_is_put_aside_is_appended_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / "dead.jsonl", os.fsync
+
+    def put_aside(file: int) -> None:
+        monkeypatch.setattr(os, "fsync", synced)
+        dead_letters.take(path)
+
+    monkeypatch.setattr(os, "fsync", put_aside)
+    dead_letters.append(path, [one(1)])
+    assert list(dead_letters.read(path)) == [one(1)]
 
 
 def test_many_writers_append_whole_lines(tmp_path: Path) -> None:

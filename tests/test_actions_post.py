@@ -152,6 +152,12 @@ def test_a_receiver_that_is_not_there_is_tried_again(tmp_path: Path, alerts: Rec
     assert (dead["reason"], dead["tries"]) == ("the connection was refused", 2)
 
 
+def test_a_host_that_cannot_be_is_given_up(tmp_path: Path, alerts: Receiver) -> None:
+    alerts.url = f"http://{'a' * 70}.example"
+    (dead,) = run(tmp_path, alerts)
+    assert dead["reason"] == "its host has a name that no host can have"
+
+
 @pytest.mark.parametrize(
     ("using", "header", "value"),
     [

@@ -101,7 +101,9 @@ def test_a_function_that_fails_is_called_again(quick: thence.Delivery, tmp_path:
     assert dead(tmp_path) == []
 
 
-@pytest.mark.parametrize("problem", [KeyError("x"), SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "problem", [KeyError("x"), ValueError("half \ud800 a sign"), SystemExit(3), KeyboardInterrupt()]
+)
 def test_a_function_that_always_fails_leaves_dead_letters_and_the_results(
     quick: thence.Delivery, tmp_path: Path, problem: BaseException
 ) -> None:

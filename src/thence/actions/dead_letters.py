@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 from thence.actions.letters import DeadLetter, Letter
 from thence.model.errors import InputError
+from thence.model.safe_text import shortened
 
 _CHUNK = 10_000
 _FIELDS = {"id": str, "reaction": str, "payload": dict, "reason": str, "tries": int}
@@ -27,33 +26,32 @@ def append(path: Path, dead: Sequence[DeadLetter]) -> None:
     lines = "".join(
         f'{{"id": {json.dumps(each.letter.id)}, "time": "{now}", '
         f'"reaction": {json.dumps(each.letter.reaction, ensure_ascii=False)}, '
-        f'"tries": {each.tries}, "reason": {json.dumps(each.reason, ensure_ascii=False)}, '
+        f'"tries": {each.tries}, "reason": {json.dumps(shortened(each.reason))}, '
         f'"payload": {each.letter.payload}}}\n'
         for each in dead
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
+    # Where the file is put aside meanwhile, nobody may see what was appended: again, to a new one.
+    while not _appended(path, lines.encode()):
+        pass
+
+
+def _appended(path: Path, lines: bytes) -> bool:
+    """Append lines to a file in one piece; whether it still had its name then."""
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    try:
         size = os.fstat(file).st_size
-        torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
-        data = ("\n" if torn else "").encode() + lines.encode()
-        written = os.write(file, data)
-        while written < len(data):
-            written += os.write(file, data[written:])
+        if size:
+            os.lseek(file, size - 1, os.SEEK_SET)
+            if os.read(file, 1) != b"\n":  # the last line was cut off
+                lines = b"\n" + lines
+        written = os.write(file, lines)
+        while written < len(lines):
+            written += os.write(file, lines[written:])
         os.fsync(file)
-
-
-@contextmanager
-def _locked(path: Path, flags: int) -> Iterator[int]:
-    """A file that nobody else appends to or takes away meanwhile."""
-    while True:
-        file = os.open(path, flags, 0o600)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if _is_at(file, path):
-                yield file
-                return
-        finally:
-            os.close(file)
+        return _is_at(file, path)
+    finally:
+        os.close(file)
 
 
 def _is_at(file: int, path: Path) -> bool:
@@ -99,8 +97,7 @@ def take(path: Path) -> Path:
     aside = path.with_name(path.name + ".replaying")
     if not aside.exists():
         try:
-            with _locked(path, os.O_RDWR):
-                path.rename(aside)
+            path.rename(aside)
         except FileNotFoundError:
             raise InputError(f"there is no file of dead letters '{path}'") from None
     return aside

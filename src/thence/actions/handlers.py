@@ -84,6 +84,8 @@ class Address(Handler):
                 raise TimeoutError
         except (OSError, http.client.HTTPException) as problem:
             raise Failure(_reason(problem, self.timeout, late.is_set())) from None
+        except UnicodeError:
+            raise Failure("its host has a name that no host can have", final=True) from None
         finally:
             watch.cancel()
             connection.close()
