@@ -8,7 +8,7 @@ numbers, so what may still come is tried instant by instant.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, product
 
 Seen = tuple[str, int, int, int]
@@ -40,6 +40,9 @@ class Spec:
     parts: Mapping[str, str]
     times: tuple[Inequality, ...]
     absences: tuple[Absence, ...] = ()
+    least: Mapping[str, int] = field(default_factory=dict)
+    """The least key that the event of a part may have, where there is one; all have one key, so
+    what is missing has none that is less."""
     instants: bool = False
     """Whether its state has a bound only if all events are instants."""
 
@@ -81,7 +84,10 @@ def assignments(spec: Spec, seen: Sequence[Seen]) -> Iterator[Chosen]:
     labels = list(spec.parts)
     for size in range(1, len(labels) + 1):
         for there in combinations(labels, size):
-            fitting = [[e for e in seen if e[0] == spec.parts[label]] for label in there]
+            least = max(spec.least.values(), default=0)
+            fitting = [
+                [e for e in seen if e[0] == spec.parts[label] and e[1] >= least] for label in there
+            ]
             for events in product(*fitting):
                 chosen = dict(zip(there, events, strict=True))
                 if len({event[1] for event in events}) == 1 and hold(spec.times, chosen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -85,6 +86,11 @@ def then_without_between(width: int) -> Spec:
     )
 
 
+def with_condition(width: int) -> Spec:
+    plain = sequence("aba", width)
+    return replace(plain, text=f"{plain.text[:-1]} where l.x > 1;", least={"l": 2})
+
+
 WIDTHS = st.integers(2, 6)
 MET = ((("k", "end"), ("l", "start"), 0), (("l", "start"), ("k", "end"), 0))
 DURING = (("l", "start"), ("k", "start"), -1), (("k", "end"), ("l", "end"), -1)
@@ -93,6 +99,7 @@ SPECS = st.one_of(
     st.builds(together, st.sampled_from(["ab", "aa", "abc"]), WIDTHS),
     st.builds(related, st.just("meets"), st.just(MET), WIDTHS),
     st.builds(related, st.just("during"), st.just(DURING), WIDTHS),
+    st.builds(with_condition, WIDTHS),
     st.builds(without_between, WIDTHS),
     st.builds(without_after, WIDTHS),
     st.builds(then_without_between, st.integers(3, 6)),
@@ -386,3 +393,13 @@ def test_nothing_is_remembered_for_it_where_it_was_not_asked_for() -> None:
         session.push({"order": [order("o7")], "shipped": [shipped("o7", 9)]})
         session.advance("2026-01-01T10:00:00Z")
     assert (plain.state_rows, asked.state_rows) == (1, 2)
+
+
+def test_what_must_be_absent_rules_out_only_with_the_values_that_are_asked_for() -> None:
+    session = begun(f"{EVENTS} r(x) <- not(c(5)).[a(x), b(x)] within 10 s;")
+    session.push([{"type": "a", "x": 1, "time": 0}, {"type": "c", "x": 4, "time": 1}])
+    session.advance(2)
+    assert summary(session) == ["r: a | b c"]
+    session.push([{"type": "c", "x": 5, "time": 3}])
+    session.advance(4)
+    assert summary(session) == []

@@ -48,6 +48,16 @@ def progress_json(table: Any) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False)
 
 
+def lists_as_json(column: Any) -> Iterator[str]:
+    """The parts, or what is awaited, of each partial match, as JSON."""
+    for several in column:
+        listed = _listed(several)
+        for each in listed:
+            if "attributes" in each:
+                each["attributes"] = json.loads(each["attributes"])
+        yield json.dumps(listed, ensure_ascii=False)
+
+
 def _rows(table: Any) -> Iterator[dict[str, Any]]:
     """The rows with values that JSON can hold; times and what else is none of its own are text."""
     plain = table.select([name for name in table.column_names if name not in ("parts", "awaiting")])

@@ -80,15 +80,25 @@ class Partial:
         return next((group for group in groups if column in group), frozenset())
 
     def join(self) -> Prepared:
-        """The join of the parts that are there."""
-        return Prepared(self._over(self.atoms, self.bounds, self.whole.conjunct.links, ()))
+        """The join of the parts that are there, without the ``implied`` predicates."""
+        return Prepared(self._over(self.atoms, self.bounds, self.whole.conjunct.links))
+
+    @property
+    def implied(self) -> tuple[Expr, ...]:
+        """What must hold of the parts that are there so that predicates on missing ones can, whose
+        values are known by now: they equal those of parts that are there."""
+        whole, atoms = self.whole, self.atoms
+        later = (
+            p for p in whole.conjunct.predicates if not whole.atoms_of(whole.reads(p)) <= atoms
+        )
+        return tuple(known for known in map(self.known, later) if known is not None)
 
     def ruled_out(
         self, window: WindowUse, alike: Callable[[Column, Column], bool]
-    ) -> Prepared | None:
-        """The join with what may lie in a window in which nothing may; None where that cannot be
-        told yet, since it reads something of a part that is missing. ``alike`` says whether columns
-        have one type."""
+    ) -> tuple[Prepared, tuple[Expr, ...]] | None:
+        """The join with what may lie in a window in which nothing may, and predicates that must
+        hold besides; None where that cannot be told yet, since it reads something of a part that is
+        missing. ``alike`` says whether columns have one type."""
         conjunct = self.whole.conjunct
         values = [(name, self.known(expr)) for name, expr in window.links]
         predicates = [_apart(self, window, expr) for expr in window.predicates]
@@ -105,16 +115,14 @@ class Partial:
         use = conjunct.atoms[window.atom]
         length = Constraint(use.start, use.end, 0)
         bounds = window.bounds.with_constraints([*_tight(self.bounds, self.nodes), length])
-        return Prepared(
-            self._over(self.atoms | {window.atom}, bounds, links, asked, (use.start, use.end))
-        )
+        joined = self._over(self.atoms | {window.atom}, bounds, links, (use.start, use.end))
+        return Prepared(joined), tuple(asked)
 
     def _over(
         self,
         atoms: frozenset[int],
         bounds: Bounds,
         links: Sequence[tuple[Column, ...]],
-        predicates: Sequence[Expr],
         nodes: tuple[int, ...] = (),
     ) -> Conjunct:
         """The rule over some of its atoms; ``nodes`` are bounded as well as those of the parts."""
@@ -125,7 +133,7 @@ class Partial:
             for constraint in conjunct.constraints
             if whole.node_atoms(constraint.later) | whole.node_atoms(constraint.earlier) <= atoms
         ]
-        asked = [p for p in conjunct.predicates if whole.atoms_of(whole.reads(p)) <= atoms]
+        predicates = [p for p in conjunct.predicates if whole.atoms_of(whole.reads(p)) <= atoms]
         return replace(
             conjunct,
             head=Head(conjunct.event, (), (), (), EPOCH, EPOCH),
@@ -133,7 +141,7 @@ class Partial:
             constraints=(*own, *_tight(bounds, (*self.nodes, *nodes))),
             bounds=bounds,
             links=tuple(link for link in kept if len(link) > 1),
-            predicates=(*asked, *predicates),
+            predicates=tuple(predicates),
             windows=(),
             completions=(),
             policy=UNRESTRICTED,

@@ -18,10 +18,12 @@ from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import take
 from thence.engine.join.join import join
 from thence.engine.join.match import Match
+from thence.engine.join.search import holds
 from thence.engine.limits.growth import working_on
 from thence.engine.window.completion import passed
 from thence.logic.bounds import UNBOUNDED
 from thence.logic.conjunct import Column, WindowUse
+from thence.logic.expr import Expr
 from thence.model.arrow import to_numpy
 from thence.model.errors import LimitError
 from thence.model.events import Events
@@ -84,7 +86,7 @@ def open_matches(
     for partial in sorted(sets, key=lambda each: -len(each.parts)):
         match = join(partial.join(), rels, (), keep_all=True)
         if match is not None:
-            match = _not_ruled_out(match, partial, rels)
+            match = _not_ruled_out(_where(match, partial.implied), partial, rels)
         if match is None or not match.length:
             continue
         ids = {atom: _ids(match, atom) for atom in partial.atoms}
@@ -100,6 +102,12 @@ def open_matches(
         if left.any():
             found.append(Open(partial, match.where(left)))
     return found
+
+
+def _where(match: Match, predicates: Sequence[Expr]) -> Match:
+    """The rows for which predicates hold."""
+    mask = holds(match, (), predicates)
+    return match if mask is None else match.where(mask)
 
 
 def _every(match: Match) -> Index:
@@ -142,9 +150,10 @@ def _not_ruled_out(match: Match, partial: Partial, rels: Sequence[Events]) -> Ma
     for window in partial.whole.conjunct.windows:
         if window.mode != "absent" or not len(rels[window.atom]) or not match.length:
             continue
-        prepared = partial.ruled_out(window, alike)
-        if prepared is None:
+        found = partial.ruled_out(window, alike)
+        if found is None:
             continue
+        prepared, predicates = found
         seen = rels[window.atom]
         if seen.possible is not None:
             seen = take(seen, ~seen.possible)
@@ -152,6 +161,7 @@ def _not_ruled_out(match: Match, partial: Partial, rels: Sequence[Events]) -> Ma
         longer = join(prepared, looked_at, (), keep_all=True)
         if longer is None:
             continue
+        longer = _where(longer, predicates)
         longer = longer.where(_certain(longer, partial, window))
         if longer.length:
             theirs = {atom: _ids(longer, atom) for atom in partial.atoms}
