@@ -56,7 +56,8 @@ def oracle(
     given: dict[str, list[tuple[dict[str, Any], int, int]]] = {name: [] for name in schemas}
     for event in events:
         attributes = dict(zip(schemas[event.type].names, event.values, strict=True))
-        given[event.type].append((attributes, event.start, event.end))
+        valid = () if event.valid is None else (event.valid,)
+        given[event.type].append((attributes, event.start, event.end, *valid))
     found = meaning(program, given, until, gaps_of(coverage))
     hidden = {rule.event for rule in program.rules if rule.hidden}
     return {name: rows for name, rows in found.items() if name not in hidden}
@@ -253,9 +254,24 @@ def facts(text: str, events: Iterable[Written]) -> dict[str, pa.Table]:
 def facts_of(schemas: Iterable[EventSchema], events: Iterable[Written]) -> dict[str, pa.Table]:
     """The rows of some static tables."""
     given = list(events)
+    found = {}
+    for schema in schemas:
+        rows = [row for row in given if row.type == schema.name]
+        found[schema.name] = pa.table({**columns(schema, rows), **validity(schema, rows)})
+    return found
+
+
+def validity(schema: EventSchema, rows: Sequence[Written]) -> dict[str, Any]:
+    """The columns that say when rows of a table are valid: a side without a bound is null."""
+    if schema.valid is None:
+        return {}
+    bounds = [row.valid or (-INFINITY, INFINITY) for row in rows]
     return {
-        schema.name: pa.table(columns(schema, [row for row in given if row.type == schema.name]))
-        for schema in schemas
+        column: pa.array([None if abs(each[side]) == INFINITY else each[side] for each in bounds])
+        .cast(pa.int64())
+        .cast(pa.timestamp("us", "UTC"))
+        for side, column in enumerate((schema.valid.since, schema.valid.until))
+        if column is not None
     }
 
 

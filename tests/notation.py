@@ -37,6 +37,8 @@ class Written(NamedTuple):
     values: tuple[Any, ...]
     start: int | float
     end: int | float
+    valid: tuple[int | float, int | float] | None = None
+    """From when and up to when a row of a versioned table is valid."""
 
     @property
     def is_row(self) -> bool:
@@ -48,17 +50,20 @@ def parse_events(text: str) -> list[Written]:
     """The events of a text, one a line; ``--`` starts a comment.
 
     >>> parse_events("order('o1', 2.5, null) @ [3, 7]")
-    [Written(type='order', values=('o1', 2.5, None), start=3000000, end=7000000)]
+    [Written(type='order', values=('o1', 2.5, None), start=3000000, end=7000000, valid=None)]
     """
     lines = (line.split("--")[0].strip() for line in text.splitlines())
     return [_Reader(line).event() for line in lines if line]
 
 
 def parse_rows(text: str) -> list[Written]:
-    """The rows of tables, one a line, written like events without a time.
+    """The rows of tables, one a line, written like events without a time; after an ``@``, from when
+    and up to when a row is valid, where ``inf`` is a side without a bound.
 
     >>> parse_rows("title('b1', 'Emma')")
-    [Written(type='title', values=('b1', 'Emma'), start=inf, end=-inf)]
+    [Written(type='title', values=('b1', 'Emma'), start=inf, end=-inf, valid=None)]
+    >>> parse_rows("rank('ann', 3) @ [2, inf]")[0].valid
+    (2000000, inf)
     """
     lines = (line.split("--")[0].strip() for line in text.splitlines())
     return [_Reader(line).row() for line in lines if line]
@@ -90,9 +95,19 @@ class _Reader:
     def row(self) -> Written:
         name = self.take("word")["word"]
         values = self.items("(", ")", self.value)
+        valid = None
+        if self.at("@"):
+            self.take("mark", "@")
+            valid = self.items("[", "]", self.bound)
         if self.tokens:
             raise ValueError(f"a row of a table has no time: {self.line!r}")
-        return Written(name, values, INFINITY, -INFINITY)
+        return Written(name, values, INFINITY, -INFINITY, valid)
+
+    def bound(self) -> int | float:
+        """A time, or no bound."""
+        if self.tokens and self.tokens[0]["word"] in ("inf", "-inf"):
+            return WORDS[self.take("word")["word"]]
+        return self.time()
 
     def timed(self, name: str, values: tuple[Any, ...]) -> Written:
         if self.at("["):

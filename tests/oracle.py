@@ -60,13 +60,14 @@ CLOCK = "#clock"
 
 def meaning(
     program: LogicProgram,
-    events: Mapping[str, Iterable[tuple[Mapping[str, Any], int, int]]],
+    events: Mapping[str, Iterable[tuple[Mapping[str, Any], int, int, *tuple[Any, ...]]]],
     until: Until = None,
     gaps: Mapping[str, list[tuple[float, float]]] | None = None,
 ) -> dict[str, set[Row]]:
     """Every derived event of a program: for each name, the set of (attributes, start, end).
 
-    ``until`` is the horizon of all inputs, or of each; without it, the latest time of all.
+    Rows of versioned tables also have when they are valid. ``until`` is the horizon of all inputs,
+    or of each; without it, the latest time of all.
     """
     names = {schema.name: schema.names for schema in program.declared}
     for fact in reversed(program.facts):
@@ -75,9 +76,9 @@ def meaning(
         names[rule.event] = tuple(term.name for term in rule.terms)  # the first rule's names win
     known: dict[str, set[Event]] = {name: set() for name in names}
     for name, rows in events.items():
-        for attributes, start, end in rows:
+        for attributes, start, end, *valid in rows:
             values = tuple(canonical(attributes.get(attribute)) for attribute in names[name])
-            known[name].add(Event(name, values, Interval(start, end)))
+            known[name].add(Event(name, values, Interval(start, end), *valid))
     streams = [schema.name for schema in program.events]
     ends = [event.at.end for name in streams for event in known[name]]
     history = History(

@@ -33,6 +33,11 @@ class Event(NamedTuple):
     type: str
     values: tuple[Any, ...]
     at: Interval
+    valid: tuple[float, float] = (-INFINITY, INFINITY)
+    """From when and up to when a row of a table is true: the first belongs to it, the last not."""
+
+    def is_valid(self, time: float) -> bool:
+        return self.valid[0] <= time < self.valid[1]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from oracle_history import ALWAYS, Event, History
+from oracle_history import ALWAYS, INFINITY, Event, History
 from oracle_patterns import Chosen, Scope, occurrences, walk_asserted
 from oracle_sequences import names_of
 from oracle_values import canonical, order
@@ -19,6 +19,7 @@ from thence.logic.ops import LogicProgram, Rule
 
 def state_facts(program: LogicProgram, history: History) -> None:
     """Add the rows that a program says itself."""
+    declared = {schema.name: schema for schema in program.tables}
     for fact in program.facts:
         floats = history.floats.get(fact.relation, frozenset())
         values = tuple(
@@ -27,7 +28,13 @@ def state_facts(program: LogicProgram, history: History) -> None:
             )
             for place, each in enumerate(fact.values)
         )
-        history.events[fact.relation].add(Event(fact.relation, values, ALWAYS))
+        valid = [-INFINITY, INFINITY]
+        schema = declared.get(fact.relation)
+        if schema is not None and schema.valid is not None:
+            for side, column in enumerate((schema.valid.since, schema.valid.until)):
+                said = values[schema.names.index(column)] if column in schema.names else None
+                valid[side] = valid[side] if said is None else said
+        history.events[fact.relation].add(Event(fact.relation, values, ALWAYS, tuple(valid)))
 
 
 def add_rows(history: History, rule: Rule, folded: Any, in_types: Any) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from oracle_history import ALWAYS, Event, History, Interval, types_in
+from oracle_history import ALWAYS, INFINITY, Event, History, Interval, types_in
 from oracle_values import equal, evaluate, instant
 
 from thence.logic.expr import (
@@ -495,9 +495,14 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
         case And(parts):
             if not all(windows().judged(part, scope) for part in parts if isinstance(part, While)):
                 return None
-            return span([interval(part, scope) for part in parts if not isinstance(part, While)])
+            at = span([interval(part, scope) for part in parts if not isinstance(part, While)])
+            if at is None or at == ALWAYS or not scope.asking:
+                return at
+            return at if all(true_at(at.end, part, scope) for part in parts) else None
         case NoFact(inner):
-            return None if found_beside(inner, scope) else ALWAYS
+            rows = [the_event(chosen) for _, chosen, _ in found_beside(inner, scope)]
+            at_all_times = any(row.is_valid(-INFINITY) and row.valid[1] == INFINITY for row in rows)
+            return None if at_all_times else ALWAYS  # of others, true_at says when
         case Par(left, right):
             at1, at2 = interval(left, scope), interval(right, scope)
             if at1 is None or at2 is None:
@@ -533,6 +538,23 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             time = moments().moment(pattern, scope)
             return None if time is None else Interval(time, time)
     raise AssertionError(pattern)
+
+
+def true_at(time: float, part: Pattern, scope: Scope) -> bool:
+    """Whether what has no time of its own is true at the end of the conjunction that it stands in.
+    A conjunction of events inside has an end of its own."""
+    match part:
+        case Chosen(_, event):
+            return event.at != ALWAYS or event.is_valid(time)
+        case NoFact(inner):
+            found = [the_event(chosen) for _, chosen, _ in found_beside(inner, scope)]
+            return not any(row.is_valid(time) for row in found)
+        case Label(_, inner) | Where(inner, _):
+            return true_at(time, inner, scope)
+        case And(parts):
+            if interval(part, scope) == ALWAYS:
+                return all(true_at(time, inner, scope) for inner in parts)
+    return True
 
 
 def sequences() -> Any:

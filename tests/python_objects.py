@@ -38,7 +38,11 @@ def definitions(program: ops.LogicProgram) -> list[Any]:
         for schema in program.events
     }
     types |= {
-        schema.name: thence.table(schema.name, {a.name: str(a.type) for a in schema.attributes})
+        schema.name: thence.table(
+            schema.name,
+            {a.name: str(a.type) for a in schema.attributes},
+            valid=schema.valid and (schema.valid.since, schema.valid.until),
+        )
         for schema in program.tables
     }
     for rule in (*program.deductions, *program.rules):

@@ -15,9 +15,11 @@ import thence
 DECLARED = """
     event a(x int, y int);
     event b(x int, y int);
-    table t(x int, y int);
-    table u(x int);
+    table t(x int, y int){valid};
+    table u(x int){valid};
 """
+VALID = ["", " valid from since to till"]
+"""Whether rows are valid at all times, or at some."""
 ARITY = {"a": 2, "b": 2, "t": 2, "u": 1}
 SECOND = 1_000_000
 fewer_examples = settings(max_examples=settings().max_examples // 3)
@@ -93,33 +95,48 @@ def _event(name: str, x: int | None, y: int | None, start: int, length: int) -> 
     return Written(name, (x, y), start * SECOND, (start + length) * SECOND)
 
 
+def _row(name: str, values: tuple[int | None, ...], bounds: tuple[float, float]) -> Written:
+    valid = tuple(time * SECOND if abs(time) < INFINITY else time for time in bounds)
+    return Written(name, values, INFINITY, -INFINITY, valid)
+
+
 VALUES = st.sampled_from([0, 1, 1, 2, None])
 TIMED = st.builds(
     _event, st.sampled_from("ab"), VALUES, VALUES, st.integers(0, 9), st.sampled_from([0, 0, 0, 2])
 )
+BOUNDS = st.tuples(st.sampled_from([-INFINITY, 0, 2, 3, 5]), st.sampled_from([5, 6, 9, INFINITY]))
 ROWS = st.one_of(
-    st.builds(lambda x, y: Written("t", (x, y), INFINITY, -INFINITY), VALUES, VALUES),
-    st.builds(lambda x: Written("u", (x,), INFINITY, -INFINITY), VALUES),
+    st.builds(lambda x, y, v: _row("t", (x, y), v), VALUES, VALUES, BOUNDS),
+    st.builds(lambda x, v: _row("u", (x,), v), VALUES, BOUNDS),
 )
 GIVEN = st.tuples(st.lists(TIMED, max_size=7), st.lists(ROWS, max_size=5))
 SEEDS = st.integers(0, 2**31)
 
 
-def readable(rule: str) -> str | None:
+def readable(rule: str, valid: str) -> str | None:
     """The program with a rule, if it is one: a variable of one branch may be used elsewhere."""
+    text = DECLARED.format(valid=valid) + rule
     try:
-        thence.compile(DECLARED + rule)
+        thence.compile(text)
     except thence.ProgramError:
         return None
-    return DECLARED + rule
+    return text
 
 
-PROGRAMS = rules().map(readable).filter(lambda text: text is not None)
+PROGRAMS = st.builds(readable, rules(), st.sampled_from(VALID)).filter(
+    lambda text: text is not None
+)
+
+
+def given_to(text: str, data: tuple[list[Written], list[Written]]) -> list[Written]:
+    """Events and rows; where tables have no versions, rows are valid at all times."""
+    rows = data[1] if " valid " in text else [row._replace(valid=None) for row in data[1]]
+    return [*data[0], *rows]
 
 
 @given(PROGRAMS, GIVEN, SEEDS)
 def test_in_process(text: str, data: tuple[list[Written], list[Written]], seed: int) -> None:
-    events = [*data[0], *data[1]]
+    events = given_to(text, data)
     note(text)
     expected = oracle(text, events, None)
     with pytest.MonkeyPatch.context() as patch:
@@ -137,14 +154,14 @@ def test_as_the_tasks_of_spark(
 ) -> None:
     from spark_hosts import Stream, batch_results
 
-    events = [*data[0], *data[1]]
+    events = given_to(text, data)
     note(text)
     program, chance = thence.compile(text), random.Random(seed)
     assert rows_of(batch_results(program, events, 9 * SECOND, chance)) == oracle(
         text, events, 9 * SECOND
     )
     delay = chance.choice([0, 2 * SECOND])
-    stream = Stream(program, chance, delay, rows_of_tables=data[1])
+    stream = Stream(program, chance, delay, rows_of_tables=events[len(data[0]) :])
     found: dict[str, set[object]] = {"r": set()}
     for part in cuts(arrivals(events, delay, chance), chance):
         collect(found, rows_of(stream.push(part)))  # type: ignore[arg-type]
@@ -156,4 +173,4 @@ def test_as_the_tasks_of_spark(
 def test_what_rules_are_made_of_is_a_program(body: str) -> None:
     atoms = {name: f"{name}({', '.join('xy'[:arity])})" for name, arity in ARITY.items()}
     written = [atoms[c.lower()] if _is_place(body, i) else c for i, c in enumerate(body)]
-    thence.compile(f"{DECLARED} r(x) <- {''.join(written)};")
+    thence.compile(f"{DECLARED.format(valid='')} r(x) <- {''.join(written)};")

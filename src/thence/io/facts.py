@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from thence.io.columns import Place, as_array
+from thence.io.columns import Place, as_array, as_times
 from thence.io.frames import Frame
 from thence.io.ingest import frames_of
 from thence.model.errors import InputError
 from thence.model.events import Events
 from thence.model.schema import EventSchema, RowsFrom
 from thence.model.suggestions import question
-from thence.model.types import Type
+from thence.model.types import TIMESTAMP, Type
+from thence.model.validity import validity_columns
 
 
 def read_tables(
@@ -108,7 +109,7 @@ def _stated(schema: EventSchema, folder: Path | None) -> Iterator[Frame]:
     if rows_from.kind == "postgres":
         from thence.io.postgres import open_postgres  # noqa: PLC0415 (few programs need it)
 
-        return iter([open_postgres(rows_from.name, schema.names)])
+        return iter([open_postgres(rows_from.name, schema.read_names)])
     raise InputError(
         f"the rows of the table '{schema.name}' are in Spark's '{rows_from.name}', and this does "
         f"not run on Spark: give them as tables={{{schema.name!r}: …}}, or --table "
@@ -128,28 +129,37 @@ def _read(frames: Iterable[Frame], schema: EventSchema) -> Events:
         a.name: pa.concat_arrays([part[a.name] for part in parts])
         if parts
         else pa.array([], a.type.arrow)
-        for a in schema.attributes
+        for a in schema.stored
     }
     times = np.zeros(rows, dtype=np.int64)
     return Events(times, times, columns)
 
 
 def _columns(schema: EventSchema) -> dict[str, set[Type]]:
-    return {attribute.name: {attribute.type} for attribute in schema.attributes}
+    return {name: {schema.type_of(name) or TIMESTAMP} for name in schema.read_names}
 
 
 def _columns_of(frame: Frame, schema: EventSchema) -> dict[str, Any]:
     names = frame.names(None)
     place = Place(frame.label, schema.name, None, "table")
+    for name in schema.read_names:
+        if name not in names:
+            have = ", ".join(f"'{name}'" for name in names) or "none"
+            valid = "" if schema.valid is None else f" {schema.valid}"
+            raise InputError(
+                f"{frame.label}: {place.what} has no column '{name}'.{question(name, names)} Its "
+                f"columns are: {have}. It is declared as {schema}{valid}."
+            )
     found = {}
     for attribute in schema.attributes:
-        if attribute.name not in names:
-            have = ", ".join(f"'{name}'" for name in names) or "none"
-            raise InputError(
-                f"{frame.label}: {place.what} has no column '{attribute.name}'."
-                f"{question(attribute.name, names)} Its columns are: {have}. It is declared as "
-                f"{schema}."
-            )
         column = frame.column(attribute.name, None)
         found[attribute.name] = as_array(column, attribute.type, attribute.name, place, frame.text)
+    if schema.valid is not None:
+
+        def instants(name: str) -> Any:
+            times, missing = as_times(frame.column(name, None), name, place, frame.text)
+            return pa.array(times, mask=missing).view(TIMESTAMP.arrow)
+
+        what = f"{frame.label}: {place.what}"
+        found |= validity_columns(schema.valid, frame.rows, instants, what)
     return found

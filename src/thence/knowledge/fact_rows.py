@@ -13,8 +13,9 @@ from thence.logic.expr import Const
 from thence.logic.knowledge import Knowledge
 from thence.logic.ops import Fact
 from thence.model.events import Events
-from thence.model.schema import EventSchema
+from thence.model.schema import EventSchema, Validity
 from thence.model.types import Type
+from thence.model.validity import validity_columns
 
 
 def rows_of(columns: Mapping[str, Any], count: int) -> Events:
@@ -37,6 +38,14 @@ def stated_rows(facts: Sequence[Fact], schema: EventSchema) -> Events:
         attribute.name: constants([fact.values[place] for fact in facts], attribute.type)
         for place, attribute in enumerate(schema.attributes)
     }
+    if schema.valid is not None:
+        named = {name: columns[name] for name in schema.valid.columns if name in columns}
+        said = Validity(
+            *(c if c in named else None for c in (schema.valid.since, schema.valid.until))
+        )
+        columns |= validity_columns(
+            said, len(facts), named.__getitem__, f"facts of '{schema.name}'"
+        )
     return rows_of(columns, len(facts))
 
 

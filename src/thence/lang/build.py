@@ -28,7 +28,7 @@ from thence.lang.tokens import (
 )
 from thence.lang.words import TYPE_ALIASES
 from thence.logic.widening import literal_type
-from thence.model.schema import RowsFrom, RowsFromKind
+from thence.model.schema import RowsFrom, RowsFromKind, Validity
 from thence.model.source import Span
 from thence.model.table_names import parts_of
 from thence.model.types import (
@@ -77,8 +77,14 @@ class Build(BuildReactions, BuildSql):
         name = parts[1]
         columns = tuple(part for part in parts if isinstance(part, s.Column))
         rows = next((part for part in parts if isinstance(part, RowsFrom)), None)
+        valid = next((part for part in parts if isinstance(part, s.ValidityDecl)), None)
         start, end = start_of(name), end_of(name)
-        return s.EventDecl(unquoted(name), columns, None, start, end, table=True, rows_from=rows)
+        return s.EventDecl(unquoted(name), columns, None, start, end, True, rows, valid)
+
+    def validity(self, parts: Parts) -> s.ValidityDecl:
+        named = {parts[at].type: parts[at + 1] for at in range(1, len(parts), 2)}
+        since, until = (unquoted(named[t]) if t in named else None for t in ("FROM", "TO"))
+        return s.ValidityDecl(Validity(since, until), start_of(parts[0]), end_of(parts[-1]))
 
     def rows_from(self, parts: Parts) -> RowsFrom:
         word, where = parts[1:-1], parts[-1]

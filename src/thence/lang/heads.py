@@ -12,6 +12,7 @@ from thence.logic.check.problems import Problems
 from thence.logic.heads import column_names
 from thence.model.schema import RESERVED_ATTRIBUTES, EventSchema
 from thence.model.source import Span
+from thence.model.types import TIMESTAMP
 
 _OPERATORS = PATTERN_OPERATORS | AGGREGATES | frozenset(TIMERS)
 
@@ -85,6 +86,28 @@ def check_schema(
         seen.add(name)
     if schema.longest is not None and schema.longest < 0:
         problems.error(span, f"no '{schema.name}' can last less than no time")
+
+
+def check_validity(schema: EventSchema, span: Span, problems: Problems) -> None:
+    """Refuse columns that cannot say when the rows of a table are valid."""
+    valid = schema.valid
+    if valid is None:
+        return
+    if valid.since == valid.until:
+        problems.error(
+            span,
+            f"the rows of '{schema.name}' are valid from and to '{valid.since}', so at no time",
+            "name two columns: valid from since to until",
+        )
+    for column in valid.columns:
+        kind = schema.type_of(column)
+        if kind is not None and kind != TIMESTAMP:
+            problems.error(
+                span,
+                f"'{column}' says when rows of '{schema.name}' are valid, and is declared as "
+                f"{kind}",
+                f"declare it as timestamp, or leave it out of {schema.name}(…): it is read anyway",
+            )
 
 
 def check_event_name(name: str, span: Span, problems: Problems, what: str = "event") -> None:

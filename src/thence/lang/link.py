@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from thence.lang import syntax as s
 from thence.lang.fact_statements import fact_head, fact_of, relations_of
-from thence.lang.heads import Head, check_event_name, check_schema, head_of
+from thence.lang.heads import Head, check_event_name, check_schema, check_validity, head_of
 from thence.lang.policies import policy_of
 from thence.lang.problem import check_nesting
 from thence.lang.reactions import action_of
@@ -99,10 +99,18 @@ def _schemas(declared: Sequence[s.EventDecl], problems: Problems) -> dict[str, E
             problems.error(span, f"the {kind} '{event.name}' is declared twice")
             continue
         attributes = tuple(Attribute(column.name, column.type) for column in event.columns)
+        valid = None if event.valid is None else event.valid.columns
         schema = EventSchema(
-            event.name, attributes, event.longest, event.table, rows_from=event.rows_from
+            event.name,
+            attributes,
+            event.longest,
+            event.table,
+            rows_from=event.rows_from,
+            valid=valid,
         )
         check_schema(schema, span, [s.span_of(column) for column in event.columns], problems)
+        if event.valid is not None:
+            check_validity(schema, Span(event.valid.start, event.valid.end), problems)
         schemas[event.name] = schema
     return schemas
 

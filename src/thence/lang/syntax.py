@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from thence.model.schema import RowsFrom
+from thence.model.schema import RowsFrom, Validity
 from thence.model.source import Span
 from thence.model.types import Type
 
@@ -285,10 +285,19 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class ValidityDecl:
+    """``valid from since to until``"""
+
+    columns: Validity
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class EventDecl:
     """``event order(id string);``, perhaps ``within`` the longest that one may last; or a static
-    table, ``table catalogue(id string, title string);``, perhaps with where its rows are:
-    ``from 'books.csv'``"""
+    table, ``table catalogue(id string, title string);``, perhaps with where its rows are,
+    ``from 'books.csv'``, and when they are valid"""
 
     name: str
     columns: tuple[Column, ...]
@@ -297,6 +306,7 @@ class EventDecl:
     name_end: int
     table: bool = False
     rows_from: RowsFrom | None = None
+    valid: ValidityDecl | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,8 @@ def format_event(event: EventSchema) -> str:
     limit = "" if event.longest is None else f" within {_limit(event.longest)}"
     word = "table" if event.table else "event"
     rows = "" if event.rows_from is None else f" {event.rows_from}"
-    return f"{word} {quoted(event.name)}({attributes}){limit}{rows};"
+    valid = "" if event.valid is None else f" valid{event.valid.written(quoted)}"
+    return f"{word} {quoted(event.name)}({attributes}){limit}{rows}{valid};"
 
 
 def format_fact(fact: Fact) -> str:

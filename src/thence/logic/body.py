@@ -8,6 +8,7 @@ and which bounds hold between them. What must be absent, or is collected, is put
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
@@ -59,6 +60,7 @@ from thence.logic.pieces import (
     Place,
     Refuse,
     Repeated,
+    Undated,
     Window,
     union,
 )
@@ -67,7 +69,7 @@ from thence.logic.repetition import joining_variables, shared_variables
 from thence.logic.sequences import anchored, closed_by, in_sequence
 from thence.logic.timing import relation
 from thence.logic.variables import Variables
-from thence.model.schema import EventSchema
+from thence.model.schema import VALID_FROM, VALID_TO, EventSchema
 from thence.model.source import Span
 
 MOST_ATOMS = 200
@@ -102,6 +104,8 @@ class Body:
         """The atoms that only start a clock: its instants are not made of them."""
         self.placed: set[int] = set()
         """The atoms of which it is known in which history they occur."""
+        self.undated: list[Undated] = []
+        """Look-ups into versioned tables of which it is not known yet when rows must be valid."""
 
     @cached_property
     def shared(self) -> frozenset[str]:
@@ -122,6 +126,26 @@ class Body:
     def is_table(self, name: str) -> bool:
         """Whether a name is that of a static table."""
         return name in self.schemas and self.schemas[name].table
+
+    def is_versioned(self, pattern: Pattern) -> bool:
+        """Whether a pattern is a row of a versioned table."""
+        while isinstance(pattern, Label | Where):
+            pattern = pattern.pattern
+        schema = self.schemas.get(pattern.event) if isinstance(pattern, Atom) else None
+        return schema is not None and schema.valid is not None
+
+    def date(self, first: int, ends: Nodes, span: Span) -> None:
+        """Say of what is undated, from a number on, that it must be valid at the latest end."""
+        if len(self.undated) == first:
+            return
+        at = self.points.single("latest", ends, span)
+        for row in self.undated[first:]:
+            if row.atom is not None:
+                for condition in valid_at(row.atom, at):
+                    self.variables.test(condition)
+            if row.window is not None:
+                self.windows[row.window] = replace(self.windows[row.window], valid_at=at)
+        del self.undated[first:]
 
     def has_column(self, event: str, name: str) -> bool:
         """Whether an event has a column of a name."""
@@ -144,10 +168,14 @@ class Body:
                 return spanning(closed_by(self, pattern))
             case Repeat():
                 return anchored(self, pattern, first=True, last=True, leading=True)
-            case And(parts):
+            case And(parts, span):
+                undated = len(self.undated)
                 found = [self.visit(part) for part in parts]
                 starts = union(starts for starts, _ in found)
-                return starts, union(ends for _, ends in found)
+                ends = union(ends for _, ends in found)
+                if ends:
+                    self.date(undated, ends, span)
+                return starts, ends
             case Par(left, right, span):
                 return self.related("par", left, right, span)
             case Allen(name, left, right, span):
@@ -169,6 +197,8 @@ class Body:
                 (self.over_window if pattern.over else self.while_window)(pattern)
                 return (), ()
             case NoFact(inner):
+                if self.is_versioned(inner):
+                    self.undated.append(Undated(window=len(self.windows)))
                 self.windows.append(Window("absent", inner, _anywhere, None))
                 return (), ()
             case Moments():
@@ -205,6 +235,8 @@ class Body:
             )
         self.atoms.append(self.use(pattern.event, label, atom, pattern.span))
         self.bind(atom, pattern)
+        if self.is_versioned(pattern):
+            self.undated.append(Undated(atom=atom))
         return atom
 
     def use(self, event: str, label: str | None, atom: int, span: Span) -> AtomUse:
@@ -389,6 +421,12 @@ class Body:
         if expr.which == "made":
             return beginning(self, label, start, span)
         return NodeTime(start if expr.which == "start" else end)
+
+
+def valid_at(atom: int, node: int) -> tuple[Expr, Expr]:
+    """That a row of a versioned table is valid at a time point."""
+    since, until, at = Column(atom, VALID_FROM), Column(atom, VALID_TO), NodeTime(node)
+    return Call("<=", (since, at)), Call("<", (at, until))
 
 
 def _unlabelled(pattern: Pattern) -> Pattern:

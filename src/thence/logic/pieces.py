@@ -89,6 +89,17 @@ class Window:
     """The node that nothing in the window ends after."""
     context: Context | None = None
     """The history that is looked at, where that is not the whole one."""
+    valid_at: int | None = None
+    """The node at which a row of a versioned table must be valid to be looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Undated:
+    """A row of a versioned table that is looked up, by the number of its atom, or one that must not
+    be there, by the number of its window."""
+
+    atom: int | None = None
+    window: int | None = None
 
 
 @dataclass(slots=True)

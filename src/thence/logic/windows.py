@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from thence.logic.alternatives import alternatives
 from thence.logic.auxiliary import OWN, Auxiliary
-from thence.logic.body import Body
+from thence.logic.body import Body, valid_at
 from thence.logic.bounds import UNBOUNDED, Bounds, Constraint, less
 from thence.logic.conjunct import INNER, Column, NodeTime, WindowUse, close_with_extremes
 from thence.logic.expr import Attr, Call, Const, Expr, Folded, TimeOf, Var, conjuncts, leaves
@@ -98,6 +98,8 @@ class Windows:
         if limit is not None:
             constraints.append(Constraint(use.end, use.start, limit))
         local, links, predicates = self.window_arguments(index, atom, label)
+        if window.valid_at is not None:
+            predicates += valid_at(index, window.valid_at)
         if window.context is not None:
             constraints += [less(end, use.start) for end in window.context.ends]
         if held and window.context is not None:

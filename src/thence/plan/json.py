@@ -64,7 +64,14 @@ def _event(plan: Plan, schema: EventSchema) -> dict[str, Any]:
 def _table(plan: Plan, schema: EventSchema) -> dict[str, Any]:
     rows = schema.rows_from
     stated = None if rows is None else {"kind": rows.kind, "name": rows.name}
-    return {**_event(plan, schema), "from": stated}
+    valid = schema.valid
+    columns = sorted(plan.columns.get(schema.name, frozenset()) & set(schema.names))
+    return {
+        **_event(plan, schema),
+        "columns": columns,
+        "from": stated,
+        "valid": None if valid is None else {"from": valid.since, "to": valid.until},
+    }
 
 
 def _kept(micros: int) -> int | str:

@@ -66,13 +66,15 @@ def _kept(plan: Plan, event: str) -> str:
 
 def _looked_up(plan: Plan, schema: EventSchema) -> str:
     rows = "" if schema.rows_from is None else f" {schema.rows_from}"
+    rows += "" if schema.valid is None else f" {schema.valid}"
     if schema.name not in plan.columns:
         below = [r.schema.name for r in plan.relations if r.used and schema.name in r.rests_on]
         if below:
             return f"{rows}   -- in every place; read by {', '.join(below)}"
         return f"{rows}   -- not used"
-    columns = ", ".join(sorted(plan.columns[schema.name])) or "none"
-    return f"{rows}   -- true at all times, in every place; columns read: {columns}"
+    columns = ", ".join(sorted(plan.columns[schema.name] & set(schema.names))) or "none"
+    when = "true at all times" if schema.valid is None else "true while valid"
+    return f"{rows}   -- {when}, in every place; columns read: {columns}"
 
 
 def _uses(plan: Plan, rule: Prepared) -> list[str]:

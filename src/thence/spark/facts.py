@@ -158,9 +158,9 @@ def _fetched(table: Any, schema: EventSchema) -> Any:
             f"declare '{name}' as an event"
         )
     columns: list[str] = table.columns
-    if any(columns.count(column) != 1 for column in schema.names):
+    if any(columns.count(column) != 1 for column in schema.read_names):
         return table.limit(0).toArrow()  # enough to say what is wrong with its columns
-    escaped = [column.replace("`", "``") for column in schema.names]
+    escaped = [column.replace("`", "``") for column in schema.read_names]
     return table.select(*(f"`{column}`" for column in escaped)).toArrow()
 
 

@@ -23,7 +23,7 @@ from thence.model.schema import EventSchema
 def empty(schema: EventSchema) -> Events:
     """No events of a type."""
     none = np.empty(0, dtype=np.int64)
-    return Events(none, none, {a.name: pa.nulls(0, a.type.arrow) for a in schema.attributes})
+    return Events(none, none, {a.name: pa.nulls(0, a.type.arrow) for a in schema.stored})
 
 
 def is_points(events: Events) -> bool:

@@ -18,7 +18,7 @@ from thence.lang.python.patterns import Occurrence
 from thence.lang.python.values import Attribute as AttributeType
 from thence.lang.python.values import is_name, micros
 from thence.model.errors import BuildError, ParseError
-from thence.model.schema import Attribute, EventSchema, RowsFrom
+from thence.model.schema import Attribute, EventSchema, RowsFrom, Validity
 from thence.model.source import Source
 from thence.model.table_names import parts_of
 from thence.model.types import (
@@ -45,6 +45,32 @@ def _check_names(*names: str) -> None:
     for each in names:
         if not is_name(each):
             raise BuildError(f"names of events and attributes are one line, unlike {each!r}")
+
+
+def _validity(valid: Any, name: str) -> Validity:
+    """The columns that say when rows are valid.
+
+    >>> print(_validity(("since", None), "rank"))
+    valid from since
+    """
+    match valid:
+        case (str() | None as since, str() | None as until) if since != until:
+            _check_names(*(column for column in valid if column is not None))
+            return Validity(since, until)
+    raise BuildError(
+        f"valid of '{name}' must be two columns, ('since', 'until'), one of which may be None, not "
+        f"{valid!r}"
+    )
+
+
+def _check_validity(schema: EventSchema) -> None:
+    for column in () if schema.valid is None else schema.valid.columns:
+        kind = schema.type_of(column)
+        if kind is not None and kind != TIMESTAMP:
+            raise BuildError(
+                f"'{column}' says when rows of '{schema.name}' are valid, so it cannot be {kind}: "
+                "declare it as datetime, or leave it out"
+            )
 
 
 class Event(Occurrence):
@@ -81,6 +107,7 @@ class Event(Occurrence):
         within: Any = None,
         attributes: Mapping[str, Any] | None = None,
         source: Any = None,
+        valid: Any = None,
         **others: Any,
     ) -> None:
         super().__init_subclass__(**others)
@@ -93,6 +120,11 @@ class Event(Occurrence):
             )
         if source is not None and not cls._is_table:
             raise BuildError(f"'{called}' is an event, whose rows are given when a program is run")
+        if valid is not None and not cls._is_table:
+            raise BuildError(
+                f"'{called}' is an event, which happens when it happens: only rows of "
+                "tables are `valid`"
+            )
         schema = EventSchema(
             called,
             tuple(
@@ -101,7 +133,9 @@ class Event(Occurrence):
             None if within is None else micros(within, "within"),
             cls._is_table,
             rows_from=None if source is None else _rows_from(source, called),
+            valid=None if valid is None else _validity(valid, called),
         )
+        _check_validity(schema)
         cls._declared = Origin(called, schema.names, schema=schema)
 
 
@@ -117,7 +151,9 @@ class Table(Event, attributes={}):
     <thence row c: catalogue(title='Emma')>
 
     ``source`` is where its rows are, unless others are given: the path of a file, or the name of a
-    table of Spark or of PostgreSQL, as in ``source=("postgres", "public.books")``.
+    table of Spark or of PostgreSQL, as in ``source=("postgres", "public.books")``. ``valid`` names
+    the columns that say from when, and up to when, a row is valid, ``valid=("since", "until")``;
+    None in place of one is a side without a bound.
     """
 
     _is_table = True
@@ -142,19 +178,25 @@ def event(
 
 
 def table(
-    name: str, attributes: Mapping[str, Any] | None = None, /, *, source: Any = None, **named: Any
+    name: str,
+    attributes: Mapping[str, Any] | None = None,
+    /,
+    *,
+    source: Any = None,
+    valid: Any = None,
+    **named: Any,
 ) -> type[Table]:
     """Declare a static table: ``Catalogue = table("catalogue", book=str, title=str)``.
 
     Its columns have the types that attributes of events have; see :func:`event`. ``source`` is
-    where its rows are, as for :class:`Table`.
+    where its rows are, and ``valid`` when they are valid, as for :class:`Table`.
     """
     if not isinstance(name, str):
         raise BuildError(f"a table needs a name: table('catalogue', id=str), not {name!r}")
     listed = {**(attributes or {}), **named}
     if not listed:
         raise BuildError(f"a table needs columns: table({name!r}, id=str)")
-    return _made(Table, name, "table", {"attributes": listed, "source": source})
+    return _made(Table, name, "table", {"attributes": listed, "source": source, "valid": valid})
 
 
 def _rows_from(source: Any, name: str) -> RowsFrom:

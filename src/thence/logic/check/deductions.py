@@ -16,7 +16,7 @@ from thence.logic.expr import Aggregate, Const, Folded, Var, leaves
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import AGGREGATES
 from thence.logic.knowledge import Knowledge, stated
-from thence.logic.ops import Atom, Fact, HeadTerm, LogicProgram, Rule
+from thence.logic.ops import Atom, Fact, HeadTerm, LogicProgram, Rule, walk
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.widening import united
 from thence.model.schema import Attribute, EventSchema
@@ -60,6 +60,8 @@ def check_deductions(program: LogicProgram, problems: Problems) -> Knowledge:
             schemas[holder] = EventSchema(holder, attributes, table=True, hidden=holder != name)
         if holder != name:
             rules.append(_from_stated(first_rules[name], holder, found[0]))
+    for rule in program.deductions:
+        _check_versions(rule, declared, problems)
     views = [replace(view_of(rule), reasoned=True) for rule in rules]
     graph = dependency_graph(views)
     check_recursion(graph, problems, "recursion may only go through rows that are there")
@@ -72,6 +74,19 @@ def check_deductions(program: LogicProgram, problems: Problems) -> Knowledge:
     for name, rule in first_rules.items():
         schemas[name] = replace(derived_schema(rule, columns_of[name]), table=True)
     return Knowledge(tuple(rules), schemas, facts, graph.strata, graph.recursive, program.source)
+
+
+def _check_versions(rule: Rule, declared: Mapping[str, EventSchema], problems: Problems) -> None:
+    """Refuse a relation over rows that are not valid at all times."""
+    for atom in (part for part in walk(rule.body) if isinstance(part, Atom)):
+        if atom.event in declared and declared[atom.event].valid is not None:
+            problems.error(
+                atom.span,
+                f"rows of '{atom.event}' are valid at certain times only, and the relation "
+                f"'{rule.event}' holds at all times",
+                f"look '{atom.event}' up beside an event, with the arrow `<-`; or declare it "
+                "without `valid`",
+            )
 
 
 def _check(
