@@ -129,9 +129,7 @@ def _pairs(store: Store, asked: Between, effects: Index) -> tuple[Index, Index]:
     return known.to_numpy()[top[shown]], things.dictionary.to_numpy()[thing[shown]]
 
 
-def _as_events(
-    rule: Prepared, store: Store, asked: Between, effects: Index, causes: Index
-) -> Events:
+def _paired(rule: Prepared, store: Store, asked: Between, effects: Index, causes: Index) -> Events:
     """Effects with their causes as events."""
     expect(len(effects), 16 * len(rule.conjunct.head.columns), lambda: _growing(asked))
     of_effect, rows = _archived(store, asked.effect, effects)
