@@ -24,8 +24,8 @@ from thence.engine.limits.growth import (
 from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
-from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
 from thence.engine.run.by_instants import by_instants
+from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
 from thence.engine.run.reduce import reduced
 from thence.engine.state.derivation_store import Store
 from thence.engine.state.known import Growing, Known
@@ -245,11 +245,14 @@ def _run_stage(
         return _fixpoint(part, stage, inputs, told, moment, recorder, used)
     old = dict(inputs.old)
     total = {name: Growing(events) for name, events in none.items()}
+    taken = 0
     for new, stretch in by_instants(stage, inputs, moment):
         own = Inputs(old, new, inputs.known, last=inputs.last, gaps=inputs.gaps)
         found = _fixpoint(part, stage, own, told, stretch, recorder, used)
         for name, events in found.items():
             total[name].add(events)
+            taken += len(events)
+        expect(taken, RECURSIVE, lambda: _recursing(stage))
         later = {**new, **found}
         old |= {name: old[name].added(events) for name, events in later.items() if len(events)}
     return {name: events.all() for name, events in total.items()}
