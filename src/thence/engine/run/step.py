@@ -277,11 +277,14 @@ def _run_stage(
         return _fixpoint(part, stage, inputs, known_by_now, moment, told, used)
     old = dict(inputs.old)
     total = {name: Growing(events) for name, events in none.items()}
+    taken = 0
     for new, stretch in by_instants(stage, inputs, moment):
         own = Inputs(old, new, inputs.known, last=inputs.last, gaps=inputs.gaps)
         found = _fixpoint(part, stage, own, known_by_now, stretch, told, used)
         for name, events in found.items():
             total[name].add(events)
+            taken += len(events)
+        expect(taken, RECURSIVE, lambda: _recursing(stage))
         later = {**new, **found}
         old |= {name: old[name].added(events) for name, events in later.items() if len(events)}
     return {name: events.all() for name, events in total.items()}
