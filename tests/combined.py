@@ -133,10 +133,17 @@ def renamed(text: str, prefix: str) -> LogicProgram:
         ]
         return replace(event, name=_event(prefix, event.name), attributes=tuple(columns))
 
+    # Columns that only facts say have no names that could be written: they are declared here.
+    heads = {schema.name for schema in program.tables} | {r.event for r in program.deductions}
+    said = dict.fromkeys(fact.relation for fact in program.facts if fact.relation not in heads)
     return LogicProgram(
         tuple(map(renew, program.events)),
         tuple(_rule(rule, schemas, prefix) for rule in program.rules),
-        tables=tuple(map(renew, program.tables)),
+        tables=tuple(map(renew, (*program.tables, *(schemas[name] for name in said)))),
+        deductions=tuple(_rule(rule, schemas, prefix) for rule in program.deductions),
+        facts=tuple(
+            replace(fact, relation=_event(prefix, fact.relation)) for fact in program.facts
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """Generated facts and deductive rules mean what the oracle says, and what clingo finds.
 
-clingo is an engine of another kind: it grounds a program and solves it. Programs without choice have
-one answer there, and that is what everything is compared with.
+clingo is an engine of another kind: it grounds a program and solves it. Programs without choice
+have one answer there, and that is what everything is compared with.
 """
 
 from __future__ import annotations

@@ -38,6 +38,7 @@ from thence.engine.state.state import State, empty_relation
 from thence.engine.state.usable import usable
 from thence.engine.window.coverage import Gap, derived_gaps, looks_into
 from thence.logic.bounds import UNBOUNDED
+from thence.logic.conjunct import Column
 from thence.model.errors import LimitError
 from thence.model.events import Events
 from thence.plan.horizons import CLOCK, completed, reached
@@ -366,7 +367,9 @@ def _recursing(stage: Stage) -> Growth:
 
 def _endless(stage: Stage, turns: int) -> LimitError:
     """The error of a recursion that goes on computing rows from rows."""
-    conjunct = stage.rules[-1][0].conjunct
+    joins = [alternative.conjunct for rule in stage.rules for alternative in rule]
+    computing = [c for c in joins if not all(isinstance(term, Column) for term in c.head.terms)]
+    conjunct = computing[0] if computing else joins[0]
     return LimitError(
         f"the recursion still computes new rows after {turns - 1:,} rounds, so it may never end",
         "bound what it computes with a condition, such as n < 100",
