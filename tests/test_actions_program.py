@@ -180,6 +180,27 @@ def test_somebody_can_be_told_what_would_be_done(tmp_path: Path) -> None:
     assert payload["id"] == "o00"
 
 
+def test_whoever_is_only_told_takes_nothing_out_of_the_outbox(tmp_path: Path) -> None:
+    program = thence.compile(CALLS)
+    given = thence.Delivery(outbox=tmp_path / "outbox", first_wait="1 h", patience=0)
+    functions = {"notify": lambda values: 1 / 0}
+    program.run(orders(5), actions=functions, delivery=given)
+    told: list[str] = []
+    program.run({"order": []}, actions=lambda text, _: told.append(text), delivery=given)
+    assert told == []
+    got = Got()
+    program.run({"order": []}, actions={"notify": got.append}, delivery=given)
+    with program.session(actions={"notify": got.append}, delivery=given) as session:
+        assert session.flush(60)
+    assert len(got) == 1
+
+
+@pytest.mark.parametrize("actions", [False, print])
+def test_dead_letters_are_not_used_up_by_whoever_delivers_nothing(actions: Any) -> None:
+    with pytest.raises(thence.InputError, match="replay: actions are functions"):
+        thence.compile(CALLS).replay(actions=actions)
+
+
 def test_what_emit_leaves_out_is_not_reacted_to(quick: thence.Delivery) -> None:
     program, got = thence.compile(RULES), Got()
     program.on("big", got.append)

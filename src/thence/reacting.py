@@ -40,6 +40,9 @@ class Reacting:
         if not isinstance(delivery, Delivery | None):
             raise InputError(f"delivery must be a thence.Delivery, not {type(delivery).__name__}")
         self._actions, self._settings = actions, delivery or Delivery()
+        if not isinstance(actions, Mapping | bool):
+            # Who is only told takes nothing out of an outbox.
+            self._settings = replace(self._settings, outbox=None)
         self._program = program
         self._reactor = Reactor(_reactions(program, actions, self._settings), self._settings)
 
@@ -139,6 +142,8 @@ def replay(
     program: Program, path: str | Path | None, actions: Actions, delivery: Delivery | None
 ) -> tuple[int, int]:
     """Deliver the dead letters of a file; how many were delivered, and how many were not."""
+    if actions is not True and not isinstance(actions, Mapping):
+        raise InputError("replay: actions are functions by their names, {'notify': f}")
     settings = delivery or Delivery()
     if path is not None:
         settings = replace(settings, dead_letters=path)
