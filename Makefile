@@ -3,7 +3,8 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help run test test-long grammar lint format bench bench-quick bench-hard bench-sharing \
-  bench-state bench-state-spark bench-suppress bench-tables bench-provenance bench-spark bench-spark-quick bench-figures \
+  bench-state bench-state-spark bench-suppress bench-tables bench-knowledge bench-provenance \
+  bench-etalis bench-spark bench-spark-quick bench-figures \
   bench-figures-quick profile setup clean
 .DELETE_ON_ERROR:
 
@@ -64,6 +65,12 @@ bench-suppress: $(READY) ## a sub-expression that is seldom asked for, against t
 
 bench-tables: $(READY) ## look-ups in static tables: by key, by range and by place
 	$(BIN)/python -m benchmarks.tables.run
+
+bench-etalis: $(READY) ## the rules of paper 4 over streams of growing size, drawn in build/figures, with bars
+	$(BIN)/python -m benchmarks.etalis.run
+
+bench-knowledge: $(READY) ## reachability by rules against SciPy and rustworkx, with its bars
+	$(BIN)/python -m benchmarks.knowledge.run
 
 bench-provenance: $(READY) ## what lineage costs, with its bar
 	$(BIN)/python -m benchmarks.state.provenance

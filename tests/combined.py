@@ -59,6 +59,8 @@ class Combined:
             tuple(rule for part in parts for rule in part.rules),
             tables=tuple(each for part in parts for each in part.tables),
             changes=tuple(change for part in parts for change in part.changes),
+            deductions=tuple(rule for part in parts for rule in part.deductions),
+            facts=tuple(fact for part in parts for fact in part.facts),
         )
         return thence.compile(format_program(whole))
 
@@ -139,10 +141,17 @@ def renamed(text: str, prefix: str) -> LogicProgram:
         name = _event(prefix, event.name)
         return replace(event, name=name, attributes=tuple(columns), valid=valid)
 
+    # Columns that only facts say have no names that could be written: they are declared here.
+    heads = {schema.name for schema in program.tables} | {r.event for r in program.deductions}
+    said = dict.fromkeys(fact.relation for fact in program.facts if fact.relation not in heads)
     return LogicProgram(
         tuple(map(renew, program.events)),
         tuple(_rule(rule, schemas, prefix) for rule in program.rules),
-        tables=tuple(map(renew, program.tables)),
+        tables=tuple(map(renew, (*program.tables, *(schemas[name] for name in said)))),
+        deductions=tuple(_rule(rule, schemas, prefix) for rule in program.deductions),
+        facts=tuple(
+            replace(fact, relation=_event(prefix, fact.relation)) for fact in program.facts
+        ),
         changes=tuple(_change(change, schemas, prefix) for change in program.changes),
     )
 

@@ -68,7 +68,7 @@ def query(port: str, folder: Path) -> None:
     from pyspark.sql.streaming.listener import StreamingQueryListener
 
     from thence import spark as ts
-    from thence.spark.progress import read_progress
+    from thence.spark.query_progress import read_progress
 
     heard: queue.Queue[Any] = queue.Queue()
 

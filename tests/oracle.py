@@ -43,6 +43,7 @@ from thence.logic.ops import (
     Label,
     LogicProgram,
     Moments,
+    Not,
     Pattern,
     Repeat,
     Rule,
@@ -99,6 +100,10 @@ def meaning(
     for component in components(program.rules, triggers(program)):
         add_versions(program, history, first)
         rules = [rule for rule in program.rules if rule.event in component]
+        for instant in instants(history, rules, component):
+            # What ends at an instant is judged by what ended before, which is all known.
+            while any(add(up_to(history, instant), rule, instant) for rule in rules):
+                pass
         while any(add(history, rule) for rule in rules):
             pass
     derived = {rule.event for rule in program.rules}
@@ -113,12 +118,38 @@ def horizons_of(until: Until, inputs: list[str], ends: list[int]) -> dict[str, i
     return dict.fromkeys([*inputs, CLOCK], latest if until is None else until)
 
 
-def add(history: History, rule: Rule) -> bool:
-    """Add what a rule says to what is known; whether that was anything new."""
+def add(history: History, rule: Rule, until: float = math.inf) -> bool:
+    """Add what a rule says to what is known, as far as it has ended; whether that was anything
+    new."""
     known = history.events[rule.event]
     before = len(known)
-    known |= {event for event, _ in consequences(rule, history)}
+    known |= {event for event, _ in consequences(rule, history) if event.at.end <= until}
     return len(known) > before
+
+
+def instants(history: History, rules: list[Rule], component: set[str]) -> list[int]:
+    """All times at which something ends, where rules depend on each other by more than what
+    occurs."""
+    if not any(depends_on_all(rule, component) for rule in rules):
+        return []
+    return sorted({event.at.end for known in history.events.values() for event in known})
+
+
+def depends_on_all(rule: Rule, component: set[str]) -> bool:
+    """Whether a rule is recursive, and chooses, collects, or looks for what is absent."""
+    parts = list(walk(rule.body))
+    recursive = any(isinstance(node, Atom) and node.event in component for node in parts)
+    kinds = (Not, While, Moments, Using)
+    return recursive and (rule.policy.chooses or any(isinstance(node, kinds) for node in parts))
+
+
+def up_to(history: History, instant: int) -> History:
+    """The same at an instant: nothing is known of later times."""
+    horizons = {
+        name: None if time is None else min(time, instant)
+        for name, time in history.horizons.items()
+    }
+    return replace(history, horizons=horizons)
 
 
 def float_columns(program: LogicProgram) -> dict[str, frozenset[int]]:

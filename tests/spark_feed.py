@@ -15,7 +15,7 @@ from uuid import uuid4
 import thence
 
 if TYPE_CHECKING:
-    from thence.spark.progress import Batch
+    from thence.spark.query_progress import Batch
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 Row = tuple[Any, ...]
@@ -88,7 +88,7 @@ class Feed:
 
     def batches(self) -> list[Batch]:
         """What the query has reported about its batches since the last time."""
-        from thence.spark.progress import new_batches
+        from thence.spark.query_progress import new_batches
 
         found = list(new_batches(self.query, self._last))
         self._last = max((batch.number for batch in found), default=self._last)

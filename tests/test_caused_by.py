@@ -82,6 +82,31 @@ def test_what_causes_need_is_forgotten_in_time() -> None:
     assert max(rows[200:]) <= max(rows[:200])
 
 
+def test_too_many_causes_are_refused() -> None:
+    program = thence.compile("""event hop(x int, y int);
+    path(x, y) <- hop(x, y);
+    path(x, z) <- path(x, y) seq hop(y, z);
+    r(p.x as x) <- p: path(_, _), h: hop(_, _) where caused_by(p, h);
+    """)
+    hops = [{"x": n, "y": n + 1, "time": n} for n in range(60)]
+    with pytest.raises(thence.LimitError, match="telling of which 'hop' events 'path' events"):
+        program.run({"hop": hops}, max_matches=5_000)
+
+
+def test_rules_that_go_on_keep_what_their_causes_need() -> None:
+    text = """event a(n int); event b(n int);
+    m(x) <- (a(x) seq b(_)) within 5 s;
+    l(x) <- (m(x) seq b(_)) within 5 s;
+    yes(x) <- (p: l(x) and y: a(_)) within 9 s where caused_by(p, y);
+    """
+    session = thence.compile(text + "other(x) <- a(x);").session()
+    session.push({"a": [{"n": 1, "time": 1}], "b": [{"n": 1, "time": 2}]})
+    session.replace(thence.compile(text))
+    assert session.push({"b": [{"n": 1, "time": 3}]})["yes"].num_rows == 1
+    session.replace(thence.compile("event a(n int); event b(n int); other(x) <- b(x);"))
+    assert "to tell derivations" not in session.remembered["purpose"].to_pylist()
+
+
 def test_a_stream_needs_to_know_how_far_back_a_cause_lies() -> None:
     bounded = """event a(n int); event b(n int);
     m(x) <- (a(x) seq b(_)) within 5 s;
@@ -200,10 +225,12 @@ def told_by(results: thence.Results) -> Answers:
     }
 
 
-def in_a_session(program: thence.Program, events: Sequence[Given], delay: str) -> Answers:
+def in_a_session(
+    program: thence.Program, events: Sequence[Given], delay: str, lineage: bool
+) -> Answers:
     """What a session answers that takes one event after another, and is saved and restored half
     way; each answer comes once."""
-    how: dict[str, Any] = {"max_delay": delay, "allow_unbounded": True}
+    how: dict[str, Any] = {"max_delay": delay, "allow_unbounded": True, "lineage": lineage}
     session = program.session(**how)
     answers: Answers = {"yes": set(), "no": set()}
     for number, event in enumerate(events):
@@ -227,7 +254,7 @@ def take(answers: Answers, more: Answers) -> None:
         min_size=8, max_size=12, unique=True,
     )
 )  # fmt: skip
-@settings(max_examples=100 if PROFILE == "long" else 4)
+@settings(max_examples=100 if PROFILE == "long" else 2)
 def test_the_causes_are_those_of_the_lineage(way: str, given_: list[Given]) -> None:
     program = thence.compile(f"""{LAST_OF} {way}
     yes(x.k as effect, x.start as xs, x.end as xe, y.v as v, y.k as k, y.start as ys) <-
@@ -254,7 +281,7 @@ def test_the_causes_are_those_of_the_lineage(way: str, given_: list[Given]) -> N
     said = told_by(results)
     assert said["yes"] == made
     for order, delay in ((given_, "20 s"), (sorted(given_, key=lambda each: each[3]), "0 s")):
-        assert in_a_session(program, order, delay) == said
+        assert in_a_session(program, order, delay, lineage=delay == "0 s") == said
     effects = {(row["k"], row["start"], row["end"]) for row in results["l"].to_pylist()}
     assert len(said["no"] | made) == len(effects) * len(
         {(r["k"], r["v"], r["time"]) for r in events["s"]}

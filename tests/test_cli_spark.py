@@ -14,7 +14,7 @@ from command_line import Command
 from test_cli import events, rules
 
 from thence.spark import files
-from thence.spark.progress import Totals, read_progress
+from thence.spark.query_progress import Totals, read_progress
 from thence.spark.sinks import parse_sink
 from thence.spark.stream_sources import parse_source
 

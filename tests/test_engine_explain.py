@@ -90,6 +90,11 @@ def test_rules_over_rules_come_in_order() -> None:
     assert text.index("stage 1: early") < text.index("stage 2: late")
 
 
+def test_recursion_that_looks_back_is_said() -> None:
+    rules = "r(k) <- a(k, _); r(k) <- r(k) seq b(k, _) using chronicle;"
+    assert "(recursive, instant by instant)" in explained(rules)
+
+
 def test_recursion_is_said() -> None:
     assert "recursive" in explained("r(k) <- a(k, _); r(k) <- r(k) seq b(k, _);")
 

@@ -81,6 +81,31 @@ def test_points_that_are_near_are_looked_up_by_range() -> None:
     assert found[0].num_rows == 200 and found[0].equals(found[1])
 
 
+ANYWHERE = st.sampled_from(
+    [None, -1.0, 0.0, 0.1, 0.3, 3.0, 4.0, 1e9, 5e-324, 1e308, *map(float, ("nan", "inf", "-inf"))]
+)
+
+
+@given(
+    st.lists(st.tuples(ANYWHERE, ANYWHERE, ANYWHERE), max_size=4),
+    st.lists(st.tuples(ANYWHERE, ANYWHERE), max_size=5),
+    st.sampled_from(["distance(x, y, u, v) <= r", "r > distance(u, v, x, y)"]),
+)
+def test_how_near_is_found_does_not_change_what_is(seen: Any, areas: Any, condition: str) -> None:
+    text = (
+        "event seen(i int, x float, y float, r float); table area(n int, u float, v float);\n"
+        f"near(i, n) <- seen(i, x, y, r), area(n, u, v), {condition};"
+    )
+    events = [{"i": i, "x": x, "y": y, "r": r, "time": i} for i, (x, y, r) in enumerate(seen)]
+    rows = [{"n": n, "u": u, "v": v} for n, (u, v) in enumerate(areas)]
+    found = []
+    for without in ([], ["value_ranges"]):
+        program = thence.compile(text, without=without)
+        near = program.run({"seen": events}, tables={"area": rows})["near"].to_pylist()
+        found.append({(row["i"], row["n"]) for row in near})
+    assert found[0] == found[1]
+
+
 COORDINATES = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 1e6, float("nan"), float("inf")])
 CORNERS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=3)
 

@@ -23,7 +23,7 @@ CARRIES_TASKS = {PACKAGE / "spark" / "carry.py"}
 # Modules that stand directly in src/thence, such as program.py, go by this name.
 TOP = "top"
 
-CORE = {"model", "lang", "logic", "plan", "engine", "io", "knowledge", "prob", TOP}
+CORE = {"model", "lang", "logic", "plan", "engine", "io", "knowledge", "prob", "actions", TOP}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "model": set(),
@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"model", "logic", "plan"},
     "knowledge": {"model", "logic", "plan", "engine"},
     "prob": {"model", "logic", "plan", "engine"},
+    "actions": {"model", "io", "logic", "lang", "plan", "engine"},
     TOP: CORE,
     "spark": CORE,
     "studio": CORE | {"spark", "viz"},
@@ -57,6 +58,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
         "state",
         "run",
         "provenance",
+        "progress",
     ),
 }
 
@@ -291,8 +293,9 @@ def test_words_that_only_we_used_are_gone() -> None:
 
 SAME_JOB = {
     "__init__", "body", "build", "errors", "events", "explain", "facts", "files", "frames",
-    "heads", "lower", "moments", "names", "program", "pushdown", "schema", "scope", "stream",
-    "syntax", "text", "trace", "types", "values", "windows",
+    "heads", "lower", "moments", "names", "program", "progress", "pushdown", "reactions", "schema",
+    "scope",
+    "stream", "syntax", "text", "trace", "types", "values", "windows",
 }  # fmt: skip
 """File names that stand in several packages because each does there what its kin does."""
 

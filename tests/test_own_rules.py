@@ -51,7 +51,7 @@ def refusal(text: str) -> str:
         ),
         ("m() <- (a(_) seq b(_) using newest) seq c(_);", "there is no policy 'newest'"),
         (
-            "m(n) <- (m(n) seq b(_) using last) seq c(_);",
+            "m(n) <- a(n); m(n) <- (m(n) and b(_) using last) seq c(_);",
             "the policy of 'm' chooses from what depends on it: m -> choose m",
         ),
     ],

@@ -17,12 +17,12 @@ TEXT = """
     event a(k int, v int); event b(k int, v int);
     table t(k int, name string);
     far(x, y) :- t(x, _), t(y, _); near(x, y) :- far(x, y); near(x, z) :- near(x, y), far(y, z);
-    known(k, y) <- a(k, _), near(k, y);
     r(k, name) <- (x: a(k, _) seq y: b(k, _)) within 10 us where x.v > 4, t(k, name);
     quiet(k) <- x: a(k, _), w: extend(x, 5 us), while w: not b(k, _);
     row(k) <- a(k, _) seq b(k, _)+ seq a(k, _) within 1 s;
     f(k) <- a(k, _) seq y: b(k, _) using first(y);
     apart() <- a(_, _) and b(_, _) within 1 s;
+    known(k, y) <- a(k, _), near(k, y);
 """
 PROGRAM = thence.compile(
     TEXT, statistics={n: {"rows": 100, "seconds": 1, "distinct": {"k": 3}} for n in "ab"}
@@ -63,8 +63,8 @@ def objects(kind: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "kind",
-    ["a plan", "an event", "a relation", "a stage", "a join", "an atom", "a window", "a step", "a piece",
-     "what was measured"],
+    ["a plan", "an event", "a relation", "a stage", "a join", "an atom", "a window", "a step",
+     "a piece", "what was measured"],
 )  # fmt: skip
 def test_keys_are_those_of_the_page(kind: str) -> None:
     found = objects(kind)

@@ -26,7 +26,7 @@ from test_spark_horizons import LONELY, SECOND, frames
 
 from thence import spark as ts
 from thence.spark.idle import figures, notes, went_on
-from thence.spark.progress import read_progress
+from thence.spark.query_progress import read_progress
 
 START = 1_700_000_000_123
 """A wall clock, in milliseconds."""

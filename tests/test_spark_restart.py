@@ -199,6 +199,12 @@ def test_state_that_holds_what_is_needed_fits(before: str, after: str) -> None:
             "it holds only those 'c' events that the joins so far can use",
             id="events are needed that met something else",
         ),
+        pytest.param(
+            PAIR,
+            PAIR + "of(k) <- (p: pair(k) and y: a(k, _)) within 30 s where caused_by(p, y);",
+            "it does not tell how 'pair' events were derived, as rules now ask",
+            id="causes are asked for",
+        ),
     ],
 )
 def test_state_that_lacks_something_is_refused_with_the_reason(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import thence
+from thence.engine.join import value_search
 
 RULE = "event e(k int, x float); table t(k int, lo float, hi float, n int);\n"
 PROGRAM = RULE + "r(x, n) <- e(_, x), t(_, lo, hi, n), lo <= x and x < hi;"
@@ -93,12 +94,11 @@ def test_on_and_off_find_the_same(data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.tuples(keys, TYPES[two], TYPES[two]), max_size=8))
     given_events = [{"k": k, "x": x, "y": y, "time": i} for i, (k, x, y) in enumerate(events)]
     given_rows = [{"k": k, "lo": lo, "hi": hi, "n": i} for i, (k, lo, hi) in enumerate(rows)]
-    found = [
-        thence.compile(text, without=without)
-        .run({"e": given_events}, tables={"t": given_rows})["r"]
-        .to_pylist()
-        for without in ([], ["value_ranges"])
-    ]
+    found = []
+    for without in ([], ["value_ranges"]):
+        program = thence.compile(text, without=without)
+        results = program.run({"e": given_events}, tables={"t": given_rows})["r"].to_pylist()
+        found.append({(row["start"], row["n"]) for row in results})
     assert found[0] == found[1]
 
 
@@ -117,3 +117,18 @@ def test_a_product_that_is_meant_ends_with_a_limit() -> None:
     table = pa.table({"k": [1] * 100, "lo": [1.0] * 100, "hi": [1.0] * 100, "n": range(100)})
     with pytest.raises(thence.LimitError, match="joining 'e' with 't' gives 10,000 candidates"):
         program.run({"e": events}, tables={"t": table}, max_matches=1000)
+
+
+def test_a_session_sorts_a_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    sort = value_search._in_order
+    monkeypatch.setattr(value_search, "_in_order", lambda *a: made.append(1) or sort(*a))
+    lo = np.arange(500) * 10.0
+    table = pa.table({"k": [1] * 500, "lo": lo, "hi": lo + 10, "n": range(500)})
+    session = thence.compile(PROGRAM).session(tables={"t": table})
+    found = [
+        session.push({"e": [{"k": 1, "x": 10.0 * i, "time": i}]})["r"]["n"].to_pylist()
+        for i in range(5)
+    ]
+    assert found == [[0], [1], [2], [3], [4]]
+    assert len(made) == 1

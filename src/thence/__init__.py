@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from thence.compiling import build, check, compile, load, optimisations
 from thence.model.errors import (
     BuildError,
     CheckError,
@@ -23,9 +24,10 @@ from thence.model.errors import (
     StateError,
     ThenceError,
 )
-from thence.program import Program, build, check, compile, load, optimisations
+from thence.program import Program
 
 if TYPE_CHECKING:
+    from thence.actions.settings import Delivery
     from thence.batches import Batches
     from thence.causes import Absence, Cause, Derivation
     from thence.hierarchy import Hierarchy
@@ -43,6 +45,7 @@ __all__ = [
     "Cause",
     "CheckError",
     "Definition",
+    "Delivery",
     "Derivation",
     "Diagnostic",
     "EvaluationError",
@@ -55,6 +58,7 @@ __all__ = [
     "Pattern",
     "Program",
     "ProgramError",
+    "Reaction",
     "Results",
     "Session",
     "StateError",
@@ -68,6 +72,7 @@ __all__ = [
     "at",
     "both",
     "build",
+    "call",
     "check",
     "collect",
     "compile",
@@ -84,6 +89,7 @@ __all__ = [
     "notprecedes",
     "on",
     "optimisations",
+    "post",
     "precedes",
     "relation",
     "sequence",
@@ -97,6 +103,7 @@ _HOMES = {
     "Absence": "thence.causes",
     "Batches": "thence.batches",
     "Cause": "thence.causes",
+    "Delivery": "thence.actions.settings",
     "Derivation": "thence.causes",
     "Hierarchy": "thence.hierarchy",
     "Results": "thence.results",

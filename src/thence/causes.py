@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from thence.causes_text import as_html, as_text, described
-from thence.engine.provenance.direct_causes import Key
+from thence.engine.provenance.derivation_tree import Key
 from thence.io.render import plain
 
 

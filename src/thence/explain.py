@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thence.engine.limits.measure import Figures, Joined, Meter, Passed
 from thence.engine.run.sample import statistics_of
-from thence.lang.text import format_rule
+from thence.lang.readable import readable
+from thence.lang.text import columns_of, format_reaction, format_rule
 from thence.logic.ops import LogicProgram
+from thence.model.errors import InputError
 from thence.plan.cost import Estimate, Estimates, estimates
 from thence.plan.json import estimate_json, order_json, plan_json
 from thence.plan.order import Step
@@ -19,6 +21,9 @@ from thence.plan.prepared import Prepared
 from thence.plan.statistics import Sample
 from thence.plan.text import atom_name, plan_text
 from thence.plan.tree import Plan
+
+if TYPE_CHECKING:
+    from thence.program import Program
 
 COLUMNS = ("rows in", "candidates", "matches", "kept", "time")
 
@@ -46,7 +51,18 @@ class Measured:
 
 def explain(plan: Plan) -> str:
     """Logical and physical plan of a program, its state bounds and partition keys."""
-    return plan_text(plan, _rules(plan), _expected(plan))
+    return plan_text(plan, _rules(plan), _expected(plan)) + _reactions(plan)
+
+
+def _reactions(plan: Plan) -> str:
+    """What is done with results, which is no part of how they are found."""
+    program = plan.checked.program
+    if not program.reactions:
+        return ""
+    columns = columns_of(readable(program))
+    return "\nreactions\n" + "".join(
+        f"  {format_reaction(each, columns)}\n" for each in program.reactions
+    )
 
 
 def analyzed(several: Sequence[Measured]) -> str:
@@ -273,3 +289,31 @@ def _operators(measured: Measured, rule: Prepared) -> dict[str, Any]:
 
 def _passed(done: Passed) -> dict[str, Any]:
     return {"rows": done.rows, "kept": done.kept, "seconds": done.seconds}
+
+
+def measured_by(program: Program, last: Measured | None, analyze: Any) -> tuple[Measured, ...]:
+    """What was measured of a run, of the rules of a session that began together, or of the last
+    run of a program."""
+    from thence.results import Results  # noqa: PLC0415 (they import this)
+    from thence.session import Session  # noqa: PLC0415
+
+    found = last if analyze is True else getattr(analyze, "_measured", None)
+    if analyze is True and found is None:
+        raise InputError(
+            "nothing was measured yet: run the program first, then explain(analyze=True); or "
+            "pass what program.run gave, or a session"
+        )
+    if not isinstance(analyze, Results | Session | bool):
+        raise InputError(
+            "analyze must be what program.run gave, a session, or True for the last run, not "
+            f"{type(analyze).__name__}"
+        )
+    if found is None:
+        raise InputError(
+            "results of a session's push were not measured by themselves: pass the session"
+        )
+    several: tuple[Measured, ...] = found if isinstance(found, tuple) else (found,)
+    ran = analyze._program._checked if isinstance(analyze, Session) else several[0]
+    if ran.program != program._checked.program:
+        raise InputError("analyze must be about a run of this program, not of another one")
+    return several

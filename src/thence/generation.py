@@ -7,7 +7,7 @@ another one. What a generation gives does not depend on the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -37,12 +37,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How a session runs its rules: with lineage or not, within which limits, and whether their
-    state needs no bound."""
+    """How a session runs its rules: with lineage or not, within which limits, whether their state
+    needs no bound, and whether somebody may ask how far they have come."""
 
     lineage: bool
     allow_unbounded: bool
     limits: Limits
+    progress: bool = False
+
+    def plan(self, program: Program, outputs: Iterable[str]) -> Plan:
+        """How a program runs that way, where some derived events are asked for."""
+        return program.plan_for(outputs, self.lineage, self.progress)
 
 
 class Generation:
@@ -81,10 +86,15 @@ class Generation:
         )
 
     @property
+    def tables(self) -> Mapping[str, Relation]:
+        """The rows of the static tables."""
+        return self._options.tables
+
+    @property
     def fingerprint(self) -> str:
         """What saved state rests on: the program, what is kept of it, and for how long."""
         instants = ",".join(sorted(self.needs.instants))
-        what = [self.program.source.text, str(self.how.lineage), instants]
+        what = [self.program._rules_text, str(self.how.lineage), instants]
         if self.plan.outputs != self.plan.public:
             what.append(f"emit {','.join(self.plan.outputs)}")
         if self.plan.off:

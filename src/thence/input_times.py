@@ -7,6 +7,7 @@ from typing import Any
 
 from thence.engine.window.coverage import EVER, Gap
 from thence.model.errors import InputError
+from thence.model.events import Events
 from thence.model.instants import instant, length
 from thence.model.suggestions import question
 from thence.plan.horizons import CLOCK, NEVER
@@ -24,6 +25,11 @@ def input_names(names: Any, inputs: Collection[str], what: str) -> tuple[str, ..
                 f"Declared are: {known}."
             )
     return found
+
+
+def latest_of(events: Mapping[str, Events]) -> int:
+    """When the latest of some events ended."""
+    return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)
 
 
 def horizons_until(until: Any, latest: int, inputs: Collection[str]) -> dict[str, int]:

@@ -7,39 +7,45 @@ one has its first result soon.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Literal
 
 from thence.collection_pauses import without_collection_pauses
 from thence.logic.check import check_program
 from thence.logic.ops import LogicProgram
-from thence.model.errors import BuildError, Diagnostic, InputError, LimitError, ProgramError
+from thence.model.errors import Diagnostic, InputError, LimitError
 from thence.model.events import Events
 from thence.model.schema import EventSchema
 from thence.model.source import Source
 from thence.plan import Plan, make
-from thence.plan import optimisations as known_optimisations
+from thence.plan.make import PROGRESS
 from thence.plan.statistics import sampled
 from thence.plan.statistics import statistics as given_statistics
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from thence.actions.reactor import Called, Registered
+    from thence.actions.settings import Delivery
     from thence.engine.limits.growth import Limits
     from thence.engine.run.step import Options
     from thence.explain import Measured
     from thence.hierarchy import Hierarchy
     from thence.io.ingest import Reader
+    from thence.reacting import Actions, Reacting
     from thence.results import Results
     from thence.session import Session
 
 
 class Program:
-    """A program of event rules, checked and ready to run. Made by :func:`compile`,
-    :func:`load` and :func:`build`.
+    """A program of event rules, checked and ready to run. Made by ``thence.compile``,
+    ``thence.load`` and ``thence.build``.
 
-    >>> program = compile('''
+    >>> import thence
+    >>> program = thence.compile('''
     ...     event order(id string);
     ...     event shipped(id string);
     ...     done(id) <- (order(id) seq shipped(id)) within 2 days;
@@ -66,7 +72,8 @@ class Program:
         self.folder: Path | None = None
         """Where paths in the program begin that are relative; None is the current folder."""
         self._last: Measured | None = None
-        self._plans: dict[tuple[tuple[str, ...], bool], Plan] = {}
+        self._registered: list[Registered] = []
+        self._plans: dict[tuple[tuple[str, ...], bool, bool], Plan] = {}
         with without_collection_pauses():
             self._checked = check_program(logic)
             declared = [schema.name for schema in self._checked.program.declared]
@@ -85,22 +92,27 @@ class Program:
         made = self._name is not None
         return Source(self.text(), str(self._name)) if made else self._checked.program.source
 
-    def plan_for(self, outputs: Iterable[str] | None = None, provenance: bool = False) -> Plan:
-        """How the program will run where only some derived events are asked for, or where
-        what they were made of has to be kept."""
+    def plan_for(
+        self,
+        outputs: Iterable[str] | None = None,
+        provenance: bool = False,
+        progress: bool = False,
+    ) -> Plan:
+        """How the program will run where only some derived events are asked for, where what they
+        were made of has to be kept, or where somebody may ask how far rules have come."""
         names = self.plan.public if outputs is None else tuple(outputs)
-        if names == self.plan.outputs and not provenance:
+        if names == self.plan.outputs and not provenance and not progress:
             return self.plan
-        found = self._plans.get((names, provenance))
+        found = self._plans.get((names, provenance, progress))
         if found is None:
             found = make(
                 self._checked,
                 outputs=names,
                 provenance=provenance,
-                off=self.without,
+                off=PROGRESS.union(self.without) if progress else self.without,
                 statistics=self._known,
             )
-            self._plans[names, provenance] = found
+            self._plans[names, provenance, progress] = found
         return found
 
     def text(self) -> str:
@@ -108,7 +120,8 @@ class Program:
 
         Compiling the text gives an equal program. What was written is ``program.source.text``.
 
-        >>> print(compile("event a( x INT ); b( x )<-a( x )where(x>1);  -- a remark").text())
+        >>> import thence
+        >>> print(thence.compile("event a( x INT ); b( x )<-a( x )where(x>1);  -- a remark").text())
         event a(x int);
         <BLANKLINE>
         b(x) <- a(x) where x > 1;
@@ -116,6 +129,13 @@ class Program:
         from thence.lang.text import format_program
 
         return format_program(self._checked.program)
+
+    @cached_property
+    def _rules_text(self) -> str:
+        """The same without reactions: what state rests on."""
+        from thence.lang.text import format_program
+
+        return format_program(replace(self._checked.program, reactions=()))
 
     @property
     def events(self) -> tuple[EventSchema, ...]:
@@ -140,7 +160,7 @@ class Program:
     def check(self) -> list[Diagnostic]:
         """Remarks on a program that compiles: names used once, state without a bound, and so on.
 
-        A program with errors does not compile; :func:`check` lists those without raising.
+        A program with errors does not compile; ``thence.check`` lists those without raising.
         """
         return list(self._warnings)
 
@@ -157,41 +177,14 @@ class Program:
         of :meth:`run`, a session, or True for the last run. ``format`` is ``"text"``, or ``"json"``
         for the plan as :meth:`Plan.to_json` gives it.
         """
-        from thence.explain import analyzed, analyzed_json, as_json, explain
+        from thence.explain import analyzed, analyzed_json, as_json, explain, measured_by
 
         if format not in ("text", "json"):
             raise InputError(f"format must be 'text' or 'json', not {format!r}")
         if analyze is None or analyze is False:
             return explain(self.plan) if format == "text" else as_json(self.plan)
-        measured = self._measured(analyze)
+        measured = measured_by(self, self._last, analyze)
         return analyzed(measured) if format == "text" else analyzed_json(measured)
-
-    def _measured(self, analyze: Any) -> tuple[Measured, ...]:
-        """What was measured of a run, of the rules of a session that began together, or of the last
-        run."""
-        from thence.results import Results
-        from thence.session import Session
-
-        found = self._last if analyze is True else getattr(analyze, "_measured", None)
-        if analyze is True and found is None:
-            raise InputError(
-                "nothing was measured yet: run the program first, then explain(analyze=True); or "
-                "pass what program.run gave, or a session"
-            )
-        if not isinstance(analyze, Results | Session | bool):
-            raise InputError(
-                "analyze must be what program.run gave, a session, or True for the last run, not "
-                f"{type(analyze).__name__}"
-            )
-        if found is None:
-            raise InputError(
-                "results of a session's push were not measured by themselves: pass the session"
-            )
-        several: tuple[Measured, ...] = found if isinstance(found, tuple) else (found,)
-        ran = analyze._program._checked if isinstance(analyze, Session) else several[0]
-        if ran.program != self._checked.program:
-            raise InputError("analyze must be about a run of this program, not of another one")
-        return several
 
     def hierarchy(self) -> Hierarchy:
         """The layers of the program: which events are built on which, from the input upwards."""
@@ -212,6 +205,8 @@ class Program:
         progress: Callable[[int, int], None] | None = None,
         memory_limit: Any = None,
         max_matches: int | None = None,
+        actions: Actions = True,
+        delivery: Delivery | None = None,
     ) -> Results:
         """Find every derived event in the given events.
 
@@ -233,6 +228,10 @@ class Program:
         bytes, a text such as ``"4 GB"``, or ``"unlimited"``; without it, three quarters of what is
         free. ``max_matches`` is how many matches a rule may have, partial ones counted. A rule that
         would pass one of them ends the run with a :class:`thence.LimitError` that names it.
+
+        What the program does ``on`` results has been done, or given up, when this returns.
+        ``actions`` are the functions that it calls, by their names; False for no reactions, or a
+        function that is told of each and nothing is done. ``delivery`` says how they are delivered.
         """
         requested = self._emitted(emit)
         kept = lineage or trace
@@ -240,14 +239,63 @@ class Program:
 
         bounds = limits(memory_limit, max_matches)
         try:
-            with self._limited():
-                return self._run(
+            with self._limited(), self._reacting(actions, delivery) or nullcontext() as at_work:
+                found = self._run(
                     events, until, coverage, tables, lineage, kept, requested, progress, bounds
                 )
+                if at_work is not None:
+                    at_work.react(found._events)
+                return found
         except LimitError as error:
             if max_matches is None and not kept:
                 self._say_batches(error, requested)
             raise
+
+    def on(self, event: str, function: Called | None = None, *, name: str | None = None) -> Any:
+        """Call a function with each result of an event, wherever this program runs from now on.
+
+        It is given a dict: ``type`` (the name of the event), the attributes, ``start``, ``end`` and
+        ``idempotency_key``, which is the same if ever the same result is delivered again. ``name``
+        tells it from others in the outbox and among dead letters; without one, it is the name that
+        the function has. Without a function, this is a decorator. The function is given back.
+        """
+        from thence.reacting import registered
+
+        if function is None:
+            return lambda given: self.on(event, given, name=name)
+        self._registered.append(
+            registered(event, function, name, self._registered, self.plan.public)
+        )
+        return function
+
+    @property
+    def reacted_to(self) -> tuple[str, ...]:
+        """The events on which the program does something, beside giving them back."""
+        found = {each.event for each in self._checked.program.reactions}
+        found |= {each.event for each in self._registered}
+        return tuple(name for name in self.plan.public if name in found)
+
+    def _reacting(self, actions: Actions, delivery: Delivery | None) -> Reacting | None:
+        """What reacts to results; None where nothing does."""
+        kept = delivery is not None and getattr(delivery, "outbox", None) is not None
+        if actions is False or not (self.reacted_to or kept):
+            return None
+        from thence.reacting import Reacting
+
+        return Reacting(self, actions, delivery)
+
+    def replay(
+        self,
+        dead_letters: str | Path | None = None,
+        *,
+        actions: Actions = True,
+        delivery: Delivery | None = None,
+    ) -> tuple[int, int]:
+        """Deliver dead letters again, from the file that ``delivery`` says, or another one. Gives
+        how many were delivered, and how many are dead letters again."""
+        from thence.reacting import replay
+
+        return replay(self, dead_letters, actions, delivery)
 
     def _say_batches(self, error: LimitError, requested: tuple[str, ...]) -> None:
         """Say so where results that do not fit could be given out as they are found."""
@@ -267,6 +315,8 @@ class Program:
         progress: Callable[[int, int], None] | None = None,
         memory_limit: Any = None,
         max_matches: int | None = None,
+        actions: Actions = True,
+        delivery: Delivery | None = None,
     ) -> Any:
         """Find what :meth:`run` finds, and give it out as Arrow record batches while it is found,
         so that there may be more of it than fits into memory.
@@ -279,7 +329,8 @@ class Program:
         Events are read at once, and results found when batches are asked for. Those that rules
         read, choose from, aggregate or derive in several ways are held until they are complete; all
         others are made chunk by chunk. ``memory_limit`` and ``max_matches`` are as for :meth:`run`:
-        a result that is given out takes no memory, but counts as a match.
+        a result that is given out takes no memory, but counts as a match. ``actions`` and
+        ``delivery`` are too: reactions to a batch are on their way when it is given out.
         """
         from thence.batches import Batches, checked_rows, schema_of
         from thence.engine.limits.growth import limits
@@ -291,6 +342,9 @@ class Program:
             found = self._batches(
                 events, until, coverage, tables, lineage, requested, rows, schemas, progress, bounds
             )
+        at_work = self._reacting(actions, delivery)
+        if at_work is not None:
+            found = at_work.reacted(found)
         if not isinstance(emit, str):
             return Batches(schemas, found)
         import pyarrow as pa
@@ -315,14 +369,14 @@ class Program:
         from thence.engine.run.given_out import given_out
         from thence.engine.run.step import step
         from thence.engine.state.state import State
-        from thence.input_times import gaps_of, horizons_until
+        from thence.input_times import gaps_of, horizons_until, latest_of
 
         gaps = gaps_of(coverage, self.plan.inputs)
         plan = self.plan_for(requested, lineage)
         found, facts = self._given(plan, events, tables, lineage, bounds)
         options, measured = self._options(plan, found, facts, lineage, progress, bounds)
         self._last = measured
-        horizons = horizons_until(until, _latest(found), plan.inputs)
+        horizons = horizons_until(until, latest_of(found), plan.inputs)
         size = max(rows, CHUNK_ROWS)
         if not lineage:
             pieces = given_out(plan.whole, State(gaps=gaps), found, horizons, options, size)
@@ -383,13 +437,13 @@ class Program:
         from thence.engine.provenance.lineage import Provenance
         from thence.engine.run.step import step
         from thence.engine.state.state import State
-        from thence.input_times import gaps_of, horizons_until
+        from thence.input_times import gaps_of, horizons_until, latest_of
         from thence.results import Results
 
         gaps = gaps_of(coverage, self.plan.inputs)
         plan = self.plan_for(None if kept else requested, kept)
         found, facts = self._given(plan, events, tables, kept, bounds)
-        horizons = horizons_until(until, _latest(found), plan.inputs)
+        horizons = horizons_until(until, latest_of(found), plan.inputs)
         part = plan.everything if kept else plan.whole
         options, measured = self._options(plan, found, facts, lineage, progress, bounds)
         after, results = step(part, State(gaps=gaps), found, horizons, options)
@@ -435,6 +489,7 @@ class Program:
         state: bytes | None = None,
         allow_unbounded: bool = False,
         lineage: bool = False,
+        progress: bool = False,
         emit: Any = None,
         coverage: Any = None,
         sources: Any = None,
@@ -442,6 +497,8 @@ class Program:
         clock: Callable[[], float] = time,
         memory_limit: Any = None,
         max_matches: int | None = None,
+        actions: Actions = True,
+        delivery: Delivery | None = None,
     ) -> Session:
         """Run the program batch by batch, as events come.
 
@@ -455,9 +512,12 @@ class Program:
         session that was saved, with its delay unless another one is given; tables are no part of
         it, and are given again. A program whose state has no bound is refused unless
         ``allow_unbounded`` is set. ``emit`` limits what is given back to some names: what only
-        the others rest on is neither derived nor remembered. ``memory_limit`` and ``max_matches``
+        the others rest on is neither derived nor remembered. With ``progress``, the session
+        remembers what :meth:`Session.progress` tells. ``memory_limit`` and ``max_matches``
         hold for each ``push`` and ``advance`` as they do for
-        :meth:`run`; one that fails by them changes nothing in the session.
+        :meth:`run`; one that fails by them changes nothing in the session. ``actions`` and
+        ``delivery`` are as for :meth:`run`; reactions are on their way when ``push`` returns, and
+        delivered when ``flush`` or ``close`` does.
         """
         from thence.engine.limits.growth import limits
         from thence.generation import How
@@ -465,12 +525,16 @@ class Program:
         from thence.session import Session, Timing
 
         bounds = limits(memory_limit, max_matches)
-        plan = self.plan_for(self._emitted(emit), lineage)
+        how = How(lineage, allow_unbounded, bounds, progress)
+        plan = how.plan(self, self._emitted(emit))
         facts = self._facts(plan, tables)
         gaps = gaps_of(coverage, plan.inputs)
         timing = Timing(max_delay, sources, idle_after, clock, gaps)
-        how = How(lineage, allow_unbounded, bounds)
-        return Session(self, plan, timing, state, how, facts)
+
+        def reacting(program: Program) -> Reacting | None:
+            return program._reacting(actions, delivery)
+
+        return Session(self, plan, timing, state, how, facts, reacting)
 
     @contextmanager
     def _limited(self) -> Iterator[None]:
@@ -518,88 +582,6 @@ class Program:
 
     def _facts(self, plan: Plan, tables: Any) -> dict[str, Events]:
         """The rows of the tables; none of a table that no rule looks into."""
-        from thence.engine.arrays.rows import empty
-        from thence.engine.join.shape_search import check_shapes
-        from thence.io.facts import read_tables
-        from thence.knowledge.fact_rows import with_stated
+        from thence.relation_rows import table_rows
 
-        knowledge = self._checked.knowledge
-        asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
-        read = [name for name in self._table_schemas if name in asked]
-        found = read_tables(tables, self._table_schemas, read, self.folder, knowledge.optional)
-        check_shapes((alt for s in plan.stages for rule in s.rules for alt in rule), found)
-        unread = {n: empty(s) for n, s in self._table_schemas.items() if n not in found}
-        return with_stated(found | unread, knowledge)
-
-
-def _latest(events: dict[str, Events]) -> int:
-    from thence.plan.horizons import NEVER
-
-    return max((int(e.end.max()) for e in events.values() if len(e)), default=NEVER)
-
-
-def compile(
-    text: str, name: str = "<program>", *, without: Iterable[str] = (), statistics: Any = None
-) -> Program:
-    """Compile a program text. Raises :class:`thence.ThenceError` where it cannot mean anything.
-
-    ``without`` are optimisations to switch off, by the names that :func:`optimisations` lists; that
-    changes what a program costs, never what it finds. ``statistics`` are what is known of the
-    events, if anything is, such as ``{"order": {"rows": 10_000, "distinct": {"id": 500}}}``: they
-    decide the order of joins, and are what ``explain`` estimates by.
-    """
-    if not isinstance(text, str):
-        raise BuildError(
-            f"compile takes the text of a program, not {type(text).__name__}: use thence.build(…) "
-            "for definitions made in Python, and thence.load(…) for a file"
-        )
-    from thence.lang.parser import parse_program
-
-    with without_collection_pauses():
-        logic = parse_program(Source(text, name))
-        return Program(logic, without=without, statistics=statistics)
-
-
-def build(*parts: Any, name: str = "<program>", without: Iterable[str] = ()) -> Program:
-    """Compile definitions made of Python objects; they bring along whatever they are made of.
-
-    Types of events may be listed too, to declare them first, or although nothing uses them.
-    ``without`` is as for :func:`compile`.
-    Raises :class:`thence.ThenceError` where the program cannot mean anything.
-    """
-    from thence.lang.python.program import lower_program
-
-    with without_collection_pauses():
-        return Program(lower_program(parts), name, without)
-
-
-def load(path: str | Path, *, without: Iterable[str] = (), statistics: Any = None) -> Program:
-    """Compile the program in a file; see :func:`compile`. Paths in it begin at its folder."""
-    if not isinstance(path, str | Path):
-        raise BuildError(f"load takes the path of a program file, not {type(path).__name__}")
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"there is no program file '{path}'") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"'{path}' is not a UTF-8 text file: {error.reason}") from None
-    except OSError as error:
-        raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
-    except ValueError as error:  # a NUL, or half a character
-        raise InputError(f"cannot read '{path}': {error}") from None
-    program = compile(text, str(path), without=without, statistics=statistics)
-    program.folder = Path(path).absolute().parent
-    return program
-
-
-def check(text: str) -> list[Diagnostic]:
-    """All remarks on a program text, errors included, without raising."""
-    try:
-        return compile(text).check()
-    except ProgramError as error:
-        return list(error.diagnostics)
-
-
-def optimisations() -> dict[str, str]:
-    """Everything that ``compile(…, without=…)`` can switch off, and what it does."""
-    return known_optimisations()
+        return table_rows(self, plan, tables)

@@ -1,4 +1,4 @@
-"""The rows of a relation, asked for without any event."""
+"""The rows of a program's tables, and those of a relation that is asked for without any event."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from thence.engine.arrays.rows import empty
+from thence.engine.join.shape_search import check_shapes
 from thence.engine.limits.growth import bounded, limits
 from thence.engine.state.relation import Relation
 from thence.io.facts import read_tables
@@ -20,7 +22,19 @@ from thence.model.suggestions import question
 from thence.plan.reasoning.reasoning import reasoning
 
 if TYPE_CHECKING:
+    from thence.plan import Plan
     from thence.program import Program
+
+
+def table_rows(program: Program, plan: Plan, tables: Any) -> dict[str, Events]:
+    """The rows of all tables of a program; none of a table that a plan does not look into."""
+    knowledge, schemas = program._checked.knowledge, program._table_schemas
+    asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
+    read = [name for name in schemas if name in asked]
+    found = read_tables(tables, schemas, read, program.folder, knowledge.optional)
+    check_shapes((alt for stage in plan.stages for rule in stage.rules for alt in rule), found)
+    unread = {name: empty(schema) for name, schema in schemas.items() if name not in found}
+    return with_stated(found | unread, knowledge)
 
 
 def rows(
@@ -37,9 +51,10 @@ def rows(
         )
     schema = knowledge.schemas[relation]
     below = knowledge.tables_under([relation])
-    declared = {each.name: each for each in program.tables}
-    read = [name for name in declared if name in below]
-    given_rows = read_tables(tables, declared, read, program.folder, knowledge.optional)
+    read = [name for name in program._table_schemas if name in below]
+    given_rows = read_tables(
+        tables, program._table_schemas, read, program.folder, knowledge.optional
+    )
     found = with_stated(given_rows, knowledge)
     held = {name: Relation(rows) for name, rows in found.items()}
     bounds = limits(memory_limit, None)

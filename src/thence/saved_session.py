@@ -107,7 +107,7 @@ def _generation(
     told: Mapping[str, Any], first: Generation, tables: Mapping[str, Events]
 ) -> Generation:
     """A generation without its state, as the header of a saved session tells of it."""
-    from thence.program import compile as compiled  # noqa: PLC0415 (programs make sessions)
+    from thence.compiling import compile as compiled  # noqa: PLC0415 (programs make sessions)
 
     text, begin = told.get("text"), told.get("begin")
     planned, outputs, without = (_names(told, key) for key in ("planned", "outputs", "without"))
@@ -123,7 +123,7 @@ def _generation(
             raise damaged(f"the program in it is none: {problem}") from None
     if not {*planned, *outputs} <= {*program.plan.public} or not {*outputs} <= {*planned}:
         raise damaged("it holds the state of rules that its program does not have")
-    plan = serving(program.plan_for(planned, first.how.lineage), outputs)
+    plan = serving(first.how.plan(program, planned), outputs)
     return begun(program, plan, first.how, tables, State(), begin, planned)
 
 

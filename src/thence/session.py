@@ -19,6 +19,7 @@ from thence.model.events import Events
 from thence.model.instants import instant, length
 from thence.model.time import format_timestamp
 from thence.plan.horizons import CLOCK, NEVER, completed
+from thence.progress import LIMIT, progress
 from thence.results import Results, as_table
 from thence.rule_changes import changes
 from thence.saved_session import read_session, write_session
@@ -27,6 +28,7 @@ from thence.source_times import SourceTimes, read_times, source_times, written_t
 if TYPE_CHECKING:
     from thence.plan import Plan
     from thence.program import Program
+    from thence.reacting import Reacting
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +83,11 @@ class Session:
         state: bytes | None,
         how: How,
         tables: Mapping[str, Events],
+        reacting: Callable[[Program], Reacting | None],
     ) -> None:
+        """``reacting`` gives what reacts to the results of a program, if anything does."""
         self._program = program
+        self._begin_reacting, self._reacting = reacting, reacting(program)
         self._plan = plan
         self._how = how
         self._clock = timing.clock
@@ -210,14 +215,15 @@ class Session:
             (generation, seen := generation.own(events), generation.step(seen, horizons))
             for generation in self._generations
         ]
-        results: dict[str, Events] = {}
+        results = {name: found for _, _, (_, each) in steps for name, found in each.items()}
+        own = {name: results[name] for name in self._plan.outputs}
+        if self._reacting is not None:  # if it cannot keep what it sends, nothing has changed
+            self._reacting.react(own)
         told: dict[str, Provenance] = {}
         for generation, seen, (state, found) in steps:
             generation.taken(state, seen)
-            results |= found
             told |= generation.told(found)
         self._times = times
-        own = {name: results[name] for name in self._plan.outputs}
         return Results(own, provenance=told)
 
     def replace(
@@ -247,7 +253,7 @@ class Session:
                 "replace: the program must come from thence.compile, thence.load or thence.build, "
                 f"not be a {type(program).__name__}"
             )
-        plan = program.plan_for(program._emitted(emit), self._how.lineage)
+        plan = self._how.plan(program, program._emitted(emit))
         earlier, later = self._program._checked.program, program._checked.program
         found = changes(earlier, later).among(self._plan.outputs, plan.outputs)
         since = self._begin(begin)
@@ -255,7 +261,7 @@ class Session:
         fresh = [generation for generation in kept if generation is not None]
         times = self._times.of(plan.inputs, max_delay, self._clock())
         if found.begun or not fresh:
-            own = program.plan_for(found.begun, self._how.lineage)
+            own = self._how.plan(program, found.begun)
             seen = {name: max(times.horizons[name], since) for name in own.inputs}
             horizons = completed(seen, own.inputs)
             gaps = {name: [(-EVER, since)] for name in own.inputs} if since > NEVER else {}
@@ -263,6 +269,10 @@ class Session:
             facts = program._facts(own, tables)
             after = since if since > NEVER else None
             fresh.append(begun(program, own, self._how, facts, state, after))
+        if self._reacting is None:
+            self._reacting = self._begin_reacting(program)
+        else:
+            self._reacting.replace(program)
         self._program, self._plan, self._times = program, plan, times
         self._reader = program._reader(plan, whole=True)
         self._generations = tuple(fresh)
@@ -358,6 +368,52 @@ class Session:
         """What the session remembers, as an Arrow table: per event and purpose, how many rows, how
         many bytes, in how many sorted runs, and when the oldest of them ended."""
         return remembered((each.state, each.plan.whole) for each in self._generations)
+
+    def progress(
+        self,
+        rule: str | None = None,
+        bindings: Mapping[str, Any] | None = None,
+        /,
+        *,
+        limit: int = LIMIT,
+        **more: Any,
+    ) -> Any:
+        """How far along it is: an Arrow table with a row for each partial match in progress, of one
+        rule or of all. The session must have begun with ``progress=True``.
+
+        A row has the ``rule``, the attributes of its head as far as they are known, the share that
+        is ``done`` (``met`` parts ``of`` so many), the ``parts`` that are there and the events that
+        they are, what it is ``awaiting`` and until when, ``since`` when it goes on, and ``until``
+        when it can be completed at the latest; null where it can for ever. Attributes of the head
+        can be asked for, ``progress("completed", id="o7")``, or in one mapping. A
+        :class:`LimitError` says that there are more than ``limit``.
+        """
+        with self._program._limited():
+            return progress(self._generations, rule, {**(bindings or {}), **more}, limit)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until every reaction so far is delivered or a dead letter; False if that takes
+        longer than so many seconds."""
+        return self._reacting is None or self._reacting.flush(timeout)
+
+    def close(self) -> None:
+        """End deliveries, once those that are outstanding are done: as long as ``patience`` says.
+        What is left stays in the outbox, or becomes dead letters where there is none."""
+        if self._reacting is not None:
+            self._reacting.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def deliveries(self) -> Mapping[str, int]:
+        """How many reactions were ``delivered``, are ``outstanding``, became ``dead`` letters."""
+        if self._reacting is None:
+            return {"delivered": 0, "outstanding": 0, "dead": 0}
+        return self._reacting.deliveries
 
     @property
     def _extra(self) -> dict[str, Any]:

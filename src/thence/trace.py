@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
@@ -15,7 +15,9 @@ from thence.causes_text import value as shown
 from thence.engine.arrays.array_types import Mask
 from thence.engine.arrays.codes import identity_codes
 from thence.engine.join.match import as_timestamps
-from thence.engine.provenance.direct_causes import Derived, Gap, History, Key, Use
+from thence.engine.output.absences import lengths
+from thence.engine.provenance.derivation_tree import Absent, Derived, Graph, Key, Use
+from thence.engine.provenance.direct_causes import History
 from thence.io.python_values import to_instant, to_value
 from thence.model.errors import InputError
 from thence.model.events import Events
@@ -53,8 +55,7 @@ class Run:
         for name, most in (("limit", limit), ("depth", depth)):
             if most is not None and (isinstance(most, bool) or most < 1):
                 raise InputError(f"{name} must be at least 1, or None for no limit, not {most!r}")
-        graph = self.history.behind(event, rows)
-        builder = _Builder(self, graph, limit)
+        builder = _Builder(self, Graph(self.history, event, rows), limit)
         return [builder.tree((event, row), depth) for row in rows]
 
     def pattern(self, event: str) -> str:
@@ -88,12 +89,13 @@ class _Builder:
     """Makes immutable trees from what the engine knows, without ever calling itself: a recursion of
     a program may be deeper than Python's."""
 
-    def __init__(self, run: Run, graph: Mapping[Key, Sequence[Derived]], limit: int | None) -> None:
+    def __init__(self, run: Run, graph: Graph, limit: int | None) -> None:
         self.run = run
         self.graph = graph
         self.limit = limit
         self.told: dict[tuple[Key, int | None], tuple[Derivation, ...]] = {}
-        self.facts = _facts(run.history, graph)
+        self.known: dict[Key, tuple[list[Derived], int]] = {}
+        self.facts: dict[Key, tuple[Mapping[str, Any], Any, Any]] = {}
 
     def tree(self, root: Key, depth: int | None) -> Cause:
         """The tree of an event: parts first, each once."""
@@ -105,7 +107,7 @@ class _Builder:
             below = None if left is None else left - 1
             child = next(children, None)
             if child is None:
-                shown = self.graph[key][: self.limit]
+                shown, _ = self.derivations(key)
                 self.told[key, left] = tuple(self.derivation(d, below) for d in shown)
                 path.discard(key)
                 frames.pop()
@@ -116,7 +118,15 @@ class _Builder:
         return self.cause(Use(*root, label=None), depth)
 
     def children(self, key: Key) -> Iterator[Key]:
-        return (use.key for derived in self.graph[key][: self.limit] for use in derived.uses)
+        return (use.key for derived in self.derivations(key)[0] for use in derived.uses)
+
+    def derivations(self, key: Key) -> tuple[list[Derived], int]:
+        """The derivations of an event that are shown, and how many there are."""
+        if key not in self.known:
+            self.known[key] = self.graph.derivations(key, self.limit)
+            uses = [use.key for derived in self.known[key][0] for use in derived.uses]
+            self.facts |= _facts(self.run.history, {key, *uses} - self.facts.keys())
+        return self.known[key]
 
     def cause(self, use: Use, left: int | None) -> Cause:
         values, start, end = self.facts[use.key]
@@ -124,7 +134,7 @@ class _Builder:
         cut: Literal["cycle", "depth"] | None = None
         if use.key in self.graph and not told:
             cut = "depth" if left == 0 else "cycle"
-        more = len(self.graph[use.key]) - len(told) if told else 0
+        more = self.derivations(use.key)[1] - len(told) if told else 0
         name = self.run.pattern(use.event)
         return Cause(
             name, values, start, end, use.label, told, more, use.collected, cut, use.key
@@ -136,45 +146,41 @@ class _Builder:
             line, _ = self.run.source.position(derived.span.start)
         causes = [self.cause(use, left) for use in derived.uses]
         causes.sort(key=lambda cause: cause.order)
-        return Derivation(line, tuple(causes), tuple(map(self.absence, derived.gaps)))
+        return Derivation(line, tuple(causes), tuple(map(self.absence, derived.absent)))
 
-    def absence(self, gap: Gap) -> Absence:
-        known = self.run.part.schemas[gap.event].with_role("value")
-        start, end = (
-            (None, None)
-            if gap.of_fact
-            else as_timestamps(np.array([gap.start, gap.end])).to_pylist()
-        )
+    def absence(self, absent: Absent) -> Absence:
+        (table, row), schemas = absent, self.run.part.schemas
+        use = table.prepared.uses[table.window.atom]
+        known = schemas[use.event].with_role("value")
+        times = np.array([table.start[row], table.end[row]])
+        start, end = (None, None) if use.fact else as_timestamps(times).to_pylist()
+        values = {name: each[row].as_py() for name, each in table.values.items() if name in known}
         return Absence(
-            self.run.pattern(gap.event),
-            MappingProxyType({name: v for name, v in gap.values if name in known}),
+            self.run.pattern(use.event),
+            MappingProxyType(values),
             start,
             end,
-            *gap.open,
-            _conditions(gap),
+            bool(table.open_start[row]),
+            bool(table.open_end[row]),
+            _conditions(absent),
         )
 
 
-def _conditions(gap: Gap) -> tuple[str, ...]:
+def _conditions(absent: Absent) -> tuple[str, ...]:
     """What would have been true of an absent event beside its time: how long it lasted, and what
     its rule asks of its attributes."""
-    conjunct = gap.prepared.conjunct
+    prepared, window = absent.table.prepared, absent.table.window
     return (
-        *(bound(conjunct, constraint) for constraint in gap.lengths),
-        *(expression(conjunct, predicate) for predicate in gap.window.predicates),
+        *(bound(prepared.conjunct, each) for each in lengths(prepared, window)),
+        *(expression(prepared.conjunct, predicate) for predicate in window.predicates),
     )
 
 
-def _facts(
-    history: History, graph: Mapping[Key, Sequence[Derived]]
-) -> dict[Key, tuple[Mapping[str, Any], Any, Any]]:
-    """Attributes, start and end of every event in a graph, as Python has them."""
+def _facts(history: History, keys: Iterable[Key]) -> dict[Key, tuple[Mapping[str, Any], Any, Any]]:
+    """Attributes, start and end of some events, as Python has them."""
     rows: dict[str, set[int]] = {}
-    for event, row in graph:
+    for event, row in keys:
         rows.setdefault(event, set()).add(row)
-    for derived in graph.values():
-        for use in (use for one in derived for use in one.uses):
-            rows.setdefault(use.event, set()).add(use.row)
     facts: dict[Key, tuple[Mapping[str, Any], Any, Any]] = {}
     for event, found in rows.items():
         events = history.events[event]

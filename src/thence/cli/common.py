@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -14,6 +14,7 @@ from thence.cli.exits import refuse
 from thence.model.suggestions import question
 
 if TYPE_CHECKING:
+    from thence.actions.settings import Delivery
     from thence.program import Program
 
 
@@ -40,6 +41,14 @@ class Format(StrEnum):
     parquet = "parquet"
     csv = "csv"
     json = "json"
+
+
+class Acting(StrEnum):
+    """What becomes of a program's reactions."""
+
+    run = "run"
+    show = "show"
+    off = "off"
 
 
 class CsvFormulas(StrEnum):
@@ -99,6 +108,53 @@ Shards = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Over how many shards Spark spreads the work."),
 ]
+
+
+ActionsOption = Annotated[
+    Acting,
+    typer.Option(
+        "--actions",
+        **one_of(Acting),
+        help="What the program does on results: run it, show what would be done, or off.",
+    ),
+]
+DeadLetters = Annotated[
+    Path,
+    typer.Option(metavar="PATH", help="Where deliveries are kept that failed; JSON lines."),
+]
+
+
+class Doing(NamedTuple):
+    """What is done on results: nothing, what the program says, or only to tell of it; and how."""
+
+    actions: Callable[[str, Any], None] | bool
+    delivery: Delivery | None
+
+
+NOTHING_DONE = Doing(False, None)
+
+
+def reactions(program: Program, acting: Acting, dead_letters: Path) -> Doing:
+    """What becomes of a program's reactions. A program that cannot react as it says is refused
+    before anything runs."""
+    if acting is Acting.off or not program.reacted_to:
+        return NOTHING_DONE
+    from thence.actions.settings import Delivery
+    from thence.cli.show import show_reaction
+    from thence.logic.reactions import CallFunction
+    from thence.reacting import check_reactions
+
+    delivery = Delivery(dead_letters=dead_letters)
+    if acting is Acting.show:
+        return Doing(show_reaction, delivery)
+    for reaction in program._checked.program.reactions:
+        if isinstance(reaction.action, CallFunction):
+            raise refuse(
+                f"the program calls '{reaction.action.name}', a function of Python, which no "
+                "command has: run the program from Python, or add --actions show or --actions off."
+            )
+    check_reactions(program, True, delivery)
+    return Doing(True, delivery)
 
 
 def need_spark() -> None:
@@ -214,3 +270,19 @@ def spark_settings(conf: Iterable[str] | None, packages: str | None = None) -> d
     if packages is not None:
         settings["spark.jars.packages"] = packages
     return settings
+
+
+def values_asked(given: Iterable[str]) -> dict[str, str]:
+    """What ``--where`` asks for.
+
+    >>> values_asked(["id=o2", "start=2026-01-01T09:00:00Z"])
+    {'id': 'o2', 'start': '2026-01-01T09:00:00Z'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise refuse(f"--where {text}: write it as NAME=VALUE.")
+        if found.setdefault(name, value) != value:
+            raise refuse(f"--where: '{name}' cannot be both '{found[name]}' and '{value}'.")
+    return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from thence.cli.common import Format
+from thence.cli.common import NOTHING_DONE, Doing, Format
 from thence.cli.exits import refuse
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Asked:
     formulas: Literal["keep", "escape"] = "keep"
     memory_limit: int | str | None = None
     max_matches: int | None = None
+    doing: Doing = NOTHING_DONE
 
     @property
     def is_folder(self) -> bool:

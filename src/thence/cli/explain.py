@@ -77,4 +77,4 @@ def _run(
     sources = parse_sources(events)
     tables = parse_tables(program, table)
     with warnings_said(), progress(sources, visible=sys.stderr.isatty()) as stages:
-        return program.run(sources, until=horizon, tables=tables, progress=stages)
+        return program.run(sources, until=horizon, tables=tables, progress=stages, actions=False)

@@ -2,7 +2,8 @@
 
 Exit codes: 0 done; 1 the program has errors, or a demo found something else than was planted; 2 the
 command or the input does not fit; 3 a value could not be computed; 4 something was found and
-``--fail-if-found`` was given; 130 interrupted; 143 ended by SIGTERM.
+``--fail-if-found`` was given; 5 dead letters could not be delivered again; 130 interrupted; 143
+ended by SIGTERM.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from thence.cli.common import File, load_program, one_of
+from thence.cli.common import Acting, DeadLetters, File, load_program, one_of, reactions
 from thence.cli.demo import demo
-from thence.cli.exits import PROGRAM, told
+from thence.cli.exits import PROGRAM, UNDELIVERED, told
 from thence.cli.explain import explain
+from thence.cli.progress import progress
 from thence.cli.run import run
 from thence.cli.signals import ends_at_once
 from thence.cli.stream import stream
@@ -98,10 +101,26 @@ def text(file: File) -> None:
         sys.stdout.write(str(load_program(file).text()) + "\n")
 
 
+@app.command()
+def replay(
+    file: File,
+    dead_letters: DeadLetters = Path("dead-letters.jsonl"),
+) -> None:
+    """Deliver again what a program's reactions could not deliver."""
+    with told():
+        program = load_program(file)
+        reactions(program, Acting.run, dead_letters)
+        delivered, dead = program.replay(dead_letters)
+        sys.stdout.write(f"delivered: {delivered}; dead letters again: {dead}\n")
+        if dead:
+            raise typer.Exit(UNDELIVERED)
+
+
 app.command()(explain)
 app.command()(run)
 app.command()(stream)
 app.command()(trace)
+app.command()(progress)
 app.add_typer(demo)
 
 

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from thence.cli.common import (
+    Acting,
+    ActionsOption,
+    DeadLetters,
     Emit,
     File,
     Format,
@@ -30,6 +33,7 @@ from thence.cli.common import (
     need_spark,
     one_of,
     parse_tables,
+    reactions,
     spark_settings,
 )
 from thence.cli.deliver import Asked, deliver, refuse_input, say_written, write_batches
@@ -91,6 +95,8 @@ def run(
     shards: Shards = None,
     memory_limit: MemoryLimit = None,
     max_matches: MaxMatches = None,
+    actions: ActionsOption = Acting.run,
+    dead_letters: DeadLetters = Path("dead-letters.jsonl"),
 ) -> None:
     """Run a program over files of events, and show or write what it finds.
 
@@ -121,7 +127,10 @@ def run(
         as_csv = format is Format.csv or (out is not None and out.suffix.lower() == ".csv")
         formulas = formulas_in(csv_formulas, as_csv)
         allowed = memory(memory_limit)
-        asked = Asked(names, horizon, lineage, out, format, limit, formulas, allowed, max_matches)
+        doing = reactions(program, actions, dead_letters)
+        asked = Asked(
+            names, horizon, lineage, out, format, limit, formulas, allowed, max_matches, doing
+        )
         asked.check()
         sources = parse_sources(events)
         tables = parse_tables(program, table)
@@ -157,11 +166,18 @@ def _in_process(
         }
         written = results = None
         if asked.out is not None and asked.limit is None:
-            written = write_batches(program.run_batches(sources, **options), asked.out, asked)
+            reacting = asked.doing._asdict()
+            found = program.run_batches(sources, **options, **reacting)
+            written = write_batches(found, asked.out, asked)
         else:  # which results are the first of an event is known once all are there
-            results = program.run(sources, **options)
+            results = program.run(sources, **options, actions=False)
     if results is not None:
-        return deliver(results, asked)
+        count = deliver(results, asked)
+        if asked.doing.actions is not False:
+            from thence.reacting import react_to
+
+            react_to(program, results, *asked.doing)
+        return count
     assert written is not None
     say_written(written.paths, written.counts)
     return sum(written.counts.values())

@@ -18,6 +18,14 @@ ROWS_SHOWN = 50
 _COLOURS = {"error": "bold red", "warning": "bold yellow", "info": "bold blue"}
 
 
+def show_reaction(reaction: str, payload: Mapping[str, Any]) -> None:
+    """What would be done, on standard error."""
+    from thence.io.render import plain
+
+    sent = json.dumps(plain(dict(payload)), ensure_ascii=False)
+    sys.stderr.write(f"would do: {reaction} {sent}\n")
+
+
 def show_results(results: Mapping[str, Any], limit: int | None) -> None:
     """A table per result event on the terminal; long ones are cut, and say so."""
     from rich.console import Console

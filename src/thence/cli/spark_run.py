@@ -25,10 +25,12 @@ from thence.io.write import make_folder
 from thence.model.errors import ThenceError
 from thence.model.types import TIMESTAMP
 from thence.program import Program
+from thence.reacting import react_to
 from thence.spark.errors import explained
 from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.files import shared_types
 from thence.spark.query import detect
+from thence.spark.reactions import react
 from thence.spark.sessions import session
 from thence.spark.sinks import write_parts
 from thence.spark.sources import Given, check_event, read_files
@@ -65,10 +67,14 @@ def run_on_spark(
         with _detected(program, given, tables, asked, shards) as frames:
             if asked.is_folder:
                 found = _write_folder(frames, asked)
+                for name in frames if asked.doing.actions is not False else ():
+                    actions, delivery = asked.doing
+                    react(program, frames[name], name, actions=actions, delivery=delivery)
             else:
                 results = _tables(frames, program, asked)
     if results is not None:
         found = deliver(results, asked)
+        react_to(program, results, *asked.doing)
     if not found:
         _say_if_nothing_is_declared(program, sources)
     return found

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from thence.cli.common import NOTHING_DONE, Doing
 from thence.cli.show import send, show_results
 from thence.cli.signals import patient
 from thence.cli.spark_run import doing, explained_as_files
@@ -25,8 +26,9 @@ from thence.model.errors import InputError
 from thence.program import Program
 from thence.spark.facts import check_tables, refuse_tables
 from thence.spark.generations import Replaced, program_of
-from thence.spark.progress import Totals, new_batches
 from thence.spark.query import detect
+from thence.spark.query_progress import Totals, new_batches
+from thence.spark.reactions import react
 from thence.spark.restart import check_restart
 from thence.spark.sessions import session
 from thence.spark.sinks import Columns, Folder, Sink, parse_sink, to_kafka
@@ -85,6 +87,7 @@ class Asked:
     shards: int | None
     memory_limit: int | str | None = None
     max_matches: int | None = None
+    doing: Doing = NOTHING_DONE
 
 
 def run_stream(
@@ -180,21 +183,32 @@ def _writer(
 ) -> Writer:
     """What writes a batch; it sets ``gone`` when whoever reads standard output has left."""
     columns = _columns(program, asked, late is not None)
-    write = _writer_to(sink, asked, columns, checkpoint, gone)
-    if late is None:
-        return write
-    write_late = _writer_to(late, asked, columns, checkpoint, gone)
+    writers = [_writer_to(sink, asked, columns, checkpoint, gone)]
+    if late is not None:
+        of_results, of_late = writers[0], _writer_to(late, asked, columns, checkpoint, gone)
+        writers = [
+            lambda frame, batch: of_results(frame.where(~F.col("late")).drop("late"), batch),
+            lambda frame, batch: of_late(frame.where(F.col("late")).drop("late"), batch),
+        ]
+    if asked.doing.actions is not False:
+        event = asked.names[0] if columns is None else None
+        actions, delivery = asked.doing
+        writers.append(
+            lambda frame, _: react(program, frame, event, actions=actions, delivery=delivery)
+        )
+    if len(writers) == 1:
+        return writers[0]
 
-    def both(frame: DataFrame, batch: int) -> None:
-        # The batch is computed once, and read by both.
+    def all_of_them(frame: DataFrame, batch: int) -> None:
+        # The batch is computed once, and read by each.
         kept = frame.persist()
         try:
-            write(kept.where(~F.col("late")).drop("late"), batch)
-            write_late(kept.where(F.col("late")).drop("late"), batch)
+            for write in writers:
+                write(kept, batch)
         finally:
             kept.unpersist()
 
-    return both
+    return all_of_them
 
 
 def _columns(program: Program, asked: Asked, late: bool) -> Columns | None:

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from thence.cli.common import (
+    Acting,
+    ActionsOption,
+    DeadLetters,
     Emit,
     File,
     Format,
@@ -31,6 +34,7 @@ from thence.cli.common import (
     need_spark,
     one_of,
     parse_tables,
+    reactions,
     spark_settings,
 )
 from thence.cli.exits import INTERRUPTED, refuse, told
@@ -139,6 +143,8 @@ def stream(
     packages: Packages = None,
     memory_limit: MemoryLimit = None,
     max_matches: MaxMatches = None,
+    actions: ActionsOption = Acting.run,
+    dead_letters: DeadLetters = Path("dead-letters.jsonl"),
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress lines.")] = False,
 ) -> None:
     """Run a program over events as they come, until it is stopped with Ctrl-C.
@@ -162,6 +168,7 @@ def stream(
         program = load_program(file)
         names = emitted(program, emit)
         settings = spark_settings(conf, packages)
+        doing = reactions(program, actions, dead_letters)
 
         need_spark()
         given = _replaced(program, replaces or [], begin or [], emit)
@@ -190,6 +197,7 @@ def stream(
             shards=shards,
             memory_limit=memory(memory_limit),
             max_matches=max_matches,
+            doing=doing,
         )
         if not run_stream(given, asked, master, settings):
             raise typer.Exit(INTERRUPTED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ from thence.cli.common import (
     load_program,
     one_of,
     parse_tables,
+    values_asked,
 )
 from thence.cli.exits import refuse, told, warnings_said
 
@@ -78,7 +79,7 @@ def trace(
         from thence.cli.event_arguments import parse_sources, progress
 
         horizon = None if until is None else instant(until, "--until")
-        chosen = _values(where or [])
+        chosen = values_asked(where or [])
         program = load_program(file)
         emitted(program, [event], "EVENT")
         sources = parse_sources(events)
@@ -91,6 +92,7 @@ def trace(
                 trace=True,
                 emit=event,
                 progress=stages,
+                actions=False,
             )
         trees = results.traces(event, chosen, first=limit + 1, limit=derivations, depth=depth)
         if format is TreeFormat.json:
@@ -101,22 +103,6 @@ def trace(
             sys.stderr.write(
                 f"there are more results of '{event}': --limit shows more, --where chooses\n"
             )
-
-
-def _values(given: Iterable[str]) -> dict[str, str]:
-    """What ``--where`` asks for.
-
-    >>> _values(["id=o2", "start=2026-01-01T09:00:00Z"])
-    {'id': 'o2', 'start': '2026-01-01T09:00:00Z'}
-    """
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise refuse(f"--where {text}: write it as NAME=VALUE.")
-        if found.setdefault(name, value) != value:
-            raise refuse(f"--where: '{name}' cannot be both '{found[name]}' and '{value}'.")
-    return found
 
 
 def _write_json(trees: Sequence[Cause]) -> None:

@@ -8,7 +8,6 @@ to be compared afterwards. What was searched for a source is not searched for ag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,50 +15,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from thence.engine.arrays.array_types import Codes, Index
-from thence.engine.arrays.codes import combine, identity_codes
 from thence.engine.limits.growth import Growth, expect
 from thence.knowledge.fact_rows import rows_of
 from thence.knowledge.graph_kernel import grouped, images_found, nodes_found
+from thence.knowledge.row_numbers import among, complete, found_in, numbered
 from thence.model.events import Events
 from thence.plan.reasoning.reasoning import Closure
 
 Nodes = npt.NDArray[np.int32]
 _CHUNK = 1 << 22
 """How many rows are found at a time, if a search does not need more at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """Rows of several parts, numbered by their values: ``codes`` for each part, and a row of
-    ``columns`` for each number."""
-
-    codes: list[Codes]
-    columns: list[Any]
-    first: Index
-
-    @property
-    def count(self) -> int:
-        return len(self.first)
-
-    def values(self, numbers: npt.NDArray[Any]) -> list[Any]:
-        """The values that some numbers stand for, column by column."""
-        rows = pa.array(self.first[numbers])
-        return [column.take(rows) for column in self.columns]
-
-
-def numbered(parts: Sequence[Sequence[Any]]) -> Numbered:
-    """Number the rows of several parts of the same columns: equal rows have one number."""
-    columns = [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
-    codes, size = combine([identity_codes(column) for column in columns])
-    if size > 4 * len(codes) + 1024:
-        _, codes = np.unique(codes, return_inverse=True)
-        size = int(codes.max()) + 1 if len(codes) else 0
-    first = np.full(size, -1, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    present = first >= 0
-    codes = (np.cumsum(present) - 1)[codes] if not present.all() else codes
-    cuts = np.cumsum([len(part[0]) for part in parts])[:-1]
-    return Numbered(np.split(codes, cuts), columns, first[present])
 
 
 class Search:
@@ -79,15 +44,18 @@ class Search:
         self._fixed = numbered([fixed]) if fixed else None
         left, right, self._begin = self._nodes.codes
         self._groups = np.zeros(len(starts), np.int64) if not fixed else self._fixed_codes
-        usable = _complete(come)
+        usable = complete(come)
         left, right = left[usable], right[usable]
+        self._backwards = bool(columns) and columns == closure.moving
+        self._plain = closure.plain and bool(usable.all())
         self._images: tuple[Index, Nodes] | None = None
-        if columns and columns == closure.moving:
+        if self._backwards:
             left, right = right, left
-            fits = _complete(own)
-            self._images = grouped(self._begin[fits], self._groups[fits], self._nodes.count)
+            fits = complete(own)
+            if not self._plain:
+                self._images = grouped(self._begin[fits], self._groups[fits], self._nodes.count)
         self._offsets, self._targets = grouped(left, right, self._nodes.count)
-        searched = len(self._begin) if self._images is None else self._nodes.count
+        searched = self._nodes.count if self._backwards else len(self._begin)
         self._done = np.zeros(searched, dtype=np.bool_)
 
     @property
@@ -97,7 +65,7 @@ class Search:
 
     def ask(self, seeds: Events) -> Events:
         """The rows that are asked for and were not before."""
-        return self._from(seeds) if self._images is None else self._to(seeds)
+        return self._to(seeds) if self._backwards else self._from(seeds)
 
     def _from(self, seeds: Events) -> Events:
         """Rows by columns that stay: from the nodes at which their rows start."""
@@ -115,15 +83,24 @@ class Search:
 
     def _to(self, seeds: Events) -> Events:
         """Rows by the columns that move: what starts at the nodes from which they are reached."""
-        nodes = _found(self._nodes, [seeds.columns[name] for name in self.columns])
+        nodes = found_in(self._nodes, [seeds.columns[name] for name in self.columns])
         fresh = np.unique(nodes[nodes >= 0])
         fresh = fresh[~self._done[fresh]]
         self._done[fresh] = True
-        begins = np.arange(len(fresh) + 1)
-        groups = 1 if self._fixed is None else self._fixed.count
-        numbers, images = self._searched(begins, fresh.astype(np.int32), groups)
+        if self._plain:
+            # What starts at a node is what one step leads to: that much is found by the steps.
+            sizes = np.diff(self._offsets)[fresh]
+            begins = np.concatenate(([0], np.cumsum(sizes)))
+            places = np.repeat(self._offsets[fresh] - begins[:-1], sizes) + np.arange(begins[-1])
+            numbers, found = self._searched(begins, self._targets[places], self._nodes.count)
+            fixed = self._nodes.values(found)
+        else:
+            begins = np.arange(len(fresh) + 1)
+            groups = 1 if self._fixed is None else self._fixed.count
+            numbers, found = self._searched(begins, fresh.astype(np.int32), groups)
+            fixed = [] if self._fixed is None else self._fixed.values(found)
         moving = [column.take(numbers) for column in self._nodes.values(fresh)]
-        return self._rows([] if self._fixed is None else self._fixed.values(images), moving)
+        return self._rows(fixed, moving)
 
     def _rows(self, fixed: Sequence[Any], moving: Sequence[Any]) -> Events:
         named = dict(zip(self.closure.fixed, fixed, strict=True))
@@ -165,29 +142,3 @@ class Search:
             "ask for it from fewer sources, or state fewer rows to follow",
             "rows",
         )
-
-
-def _complete(columns: Sequence[Any]) -> npt.NDArray[np.bool_]:
-    """Which rows have a value in all columns: null equals nothing, so nothing goes on from it."""
-    found = np.ones(len(columns[0]), dtype=np.bool_)
-    for column in columns:
-        if column.null_count:
-            found &= column.is_valid().to_numpy(zero_copy_only=False)
-    return found
-
-
-def among(rows: Sequence[Any], asked: Sequence[Any]) -> npt.NDArray[np.bool_]:
-    """Which rows equal one of those asked for."""
-    both = numbered([rows, asked])
-    hit = np.zeros(both.count, dtype=np.bool_)
-    hit[both.codes[1][_complete(asked)]] = True
-    return hit[both.codes[0]]
-
-
-def _found(nodes: Numbered, asked: Sequence[Any]) -> Codes:
-    """The numbers of the nodes with some values; -1 where there is none, or a null."""
-    known = [column.take(pa.array(nodes.first)) for column in nodes.columns]
-    both = numbered([known, asked])
-    place = np.full(both.count, -1, dtype=np.int64)
-    place[both.codes[0]] = np.arange(nodes.count)
-    return np.where(_complete(asked), place[both.codes[1]], -1)

@@ -15,8 +15,8 @@ from thence.engine.state.relation import Relation
 from thence.engine.state.state import empty_relation
 from thence.knowledge.fact_rows import constants, rows_of, stated_rows
 from thence.knowledge.folded_relation import Fold
-from thence.knowledge.graph_search import Search, among
 from thence.knowledge.joined_relation import Join, Query
+from thence.knowledge.row_numbers import among
 from thence.model.events import Events
 from thence.plan.prepared import Prepared
 from thence.plan.reasoning.asks import Ask, asks_of
@@ -82,6 +82,10 @@ class Reasoner:
         if relation in knowledge.facts:
             rows = stated_rows(knowledge.facts[relation], knowledge.schemas[relation])
             return Relation(distinct(rows))
+        if (copied := self.known.copied(relation)) is not None:
+            rows = self.whole(copied[0]).whole()
+            columns = {name: rows.columns[of] for name, of in copied[1].items()}
+            return Relation(rows_of(columns, len(rows)))
         self.ask(relation, (), rows_of({}, 1))
         return self.rows(relation)
 
@@ -96,6 +100,9 @@ class Reasoner:
         relation, columns = asked
         schema = self.known.knowledge.schemas[relation]
         if (closure := self.known.closures.get(relation)) is not None:
+            # Compiled loops take a while to load, and only closures need these.
+            from thence.knowledge.graph_search import Search  # noqa: PLC0415
+
             edges, starts = self.whole(closure.edges), self.whole(closure.starts)
             return Search(closure, columns, edges.whole(), starts.whole())
         if (folding := self.known.foldings.get(relation)) is not None:

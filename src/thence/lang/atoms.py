@@ -70,11 +70,11 @@ class Atoms:
         else:
             self._report.error(
                 span,
-                f"unknown event '{node.name}'",
+                f"unknown {self._scope.kind} '{node.name}'",
                 did_you_mean(
                     node.name,
                     self._scope.events,
-                    f"declare it: event {node.name}(…);",
+                    f"declare it: {self._scope.kind} {node.name}(…);",
                     also=(*PATTERN_OPERATORS, *TIMERS, *FUNCTIONS),
                 ),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from thence.lang.lalr import END, Parser, Unexpected
@@ -17,6 +18,7 @@ _OPENING = {"LPAR": ")", "LBRACE": "}", "LSQB": "]"}
 _CLOSING = {"RPAR": "(", "RBRACE": "{", "RSQB": "["}
 # Words of event SQL are names wherever no query stands.
 _NAMES = {"NAME", "SELECT", "FROM", "WITH", "LATER", "_BY", "_PARTITION", "TABLE", "OF", "ROWS"}
+_NAMES |= {"ON_EVENT"}
 _NAMES |= {"_GROUP", "_HAVING", "RANGE", "SLIDE", "NOW", "JOIN", "ON"}
 _ENDINGS = {"within", "where", "using"}  # words that may follow a pattern
 _BEGINNINGS = _NAMES | {"WORD", "_EVENT", "CREATE"}
@@ -254,6 +256,35 @@ def _unit(place: _Place) -> SyntaxProblem | None:
     )
 
 
+def _reaction(place: _Place) -> SyntaxProblem | None:
+    """What is done on an event is one of a few things."""
+    if not place.before or place.before[0].type != "ON_EVENT":
+        return None
+    kinds = [token.type for token in place.before]
+    stated = kinds[-1] == "STRING" and "WORD" in place.expected and "_USING" in kinds
+    if stated and place.before[-2].lower() != "env":
+        return SyntaxProblem(
+            token_span(place.before[-1]),
+            "a secret comes from the environment alone",
+            "write the name of the variable that has it: bearer env 'TOKEN'",
+        )
+    colon = place.span.start
+    if kinds[-2:] == ["COLON", "NAME"]:  # it was read as an event, or as a label's
+        colon = place.before[-2].start_pos
+    elif place.kind != "COLON":
+        return None
+    word = re.compile(r":\s*(\w*)").match(place.source.text, colon)
+    if word is None:
+        return None
+    return SyntaxProblem(
+        Span(colon, word.end()),
+        f"`{word[1]}` is nothing that can be done on an event"
+        if word[1]
+        else "what is to be done?",
+        "write post 'https://…' with (name = value), or call name(value)",
+    )
+
+
 def _missing_semicolon(place: _Place) -> SyntaxProblem | None:
     previous = place.previous
     if previous is None or "SEMI" not in place.expected or place.unclosed is not None:
@@ -362,6 +393,7 @@ _LOOKS = (
     _comment,
     _repetition,
     _unit,
+    _reaction,
     _full_stop,
     _missing_semicolon,
     _arrow,
@@ -401,6 +433,10 @@ _WORDS = {
     "_WHERE": "`where`",
     "SEMI": "`;`",
     "CREATE": "`CREATE EVENT`",
+    "POST": "`: post`",
+    "CALL": "`: call`",
+    "ON_EVENT": "`on`",
+    "WITH": "`with`",
     "SELECT": "`SELECT`",
     "FROM": "`FROM`",
 }

@@ -71,8 +71,8 @@ class Patterns:
         if not patterns:
             self._report.error(
                 span,
-                "there is no event here, only conditions",
-                "name at least one event that the conditions are about",
+                f"there is no {self._scope.kind} here, only conditions",
+                f"name at least one {self._scope.kind} that the conditions are about",
             )
             return _NOTHING
         joined = patterns[0] if len(patterns) == 1 else And(tuple(patterns), span)

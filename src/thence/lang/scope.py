@@ -35,10 +35,14 @@ class Scope:
     labels: Mapping[str, Set[str]]
     variables: frozenset[str]
     read: frozenset[tuple[str, str]]
+    kind: str = "event"
+    """What the rule is about: events, or the rows of tables."""
 
 
 def scope_of(rule: s.RuleDecl, events: Events) -> Scope:
     """The names of a rule."""
+    known = events.get(rule.name)
+    kind = "table" if known is not None and known.table and not known.base else "event"
     labels: dict[str, set[str]] = {}
     variables: set[str] = set()
     read: set[tuple[str, str]] = set()
@@ -52,7 +56,7 @@ def scope_of(rule: s.RuleDecl, events: Events) -> Scope:
         elif isinstance(node, s.Apply) and node.name in events:
             variables.update(_argument_variables(node.args))
         stack.extend(s.children(node))
-    return Scope(events, labels, frozenset(variables), frozenset(read))
+    return Scope(events, labels, frozenset(variables), frozenset(read), kind)
 
 
 def _labelled(node: s.Labelled) -> tuple[str, ...]:

@@ -346,16 +346,41 @@ class TableChangeDecl:
     name_start: int
     name_end: int
     end: int
+    payload: None = None
+    """Nothing is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialDecl:
+    """``bearer env 'TOKEN'``, ``header 'X-Api-Key' env 'KEY'``."""
+
+    scheme: str
+    header: str | None
+    variable: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActionDecl:
+    """``post 'https://…' with (…) using …`` or ``call name(…)``; ``payload`` is None where nothing
+    is said of it."""
+
+    verb: Literal["post", "call"]
+    target: str
+    payload: tuple[Term, ...] | None
+    credentials: tuple[CredentialDecl, ...]
+    target_start: int
+    target_end: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReactionDecl:
-    """``on event(…) where …: action;``. ``pattern`` is the event, with its label and condition."""
+    """``on event(…) where …: action;``. Its rule has the event as its body, the payload as its
+    head."""
 
-    pattern: Node
-    action: TableChangeDecl
-    start: int
-    end: int
+    rule: RuleDecl
+    action: ActionDecl | TableChangeDecl
 
 
 Definition: TypeAlias = EventDecl | RuleDecl | FactDecl

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from thence.lang import syntax as s
@@ -19,29 +20,6 @@ Parts: TypeAlias = list[Any]
 
 class BuildChanges:
     """The methods of the parser's builder that are about tables that events change."""
-
-    def reaction(self, parts: Parts) -> s.ReactionDecl:
-        word, *before, action, semicolon = parts
-        names = [part for part in before[:2] if isinstance(part, Token) and part.type == "NAME"]
-        rest = before[len(names) :]
-        event, end, args = names[-1], end_of(names[-1]), []
-        if rest and isinstance(rest[0], Token):
-            closing = next(i for i, part in enumerate(rest) if isinstance(part, Token) and i)
-            args, end, rest = rest[1:closing], end_of(rest[closing]), rest[closing + 1 :]
-        depth = 1 + max((arg.depth for arg in args), default=0)
-        node: s.Node = s.Apply(
-            unquoted(event), tuple(args), end_of(event), start_of(event), end, depth
-        )
-        if len(names) == 2:
-            label = names[0]
-            at = start_of(label)
-            node = s.Labelled(unquoted(label), node, end_of(label), at, end, depth + 1)
-        if rest:
-            (condition,) = rest
-            deepest = 1 + max(node.depth, condition.depth)
-            node = s.WhereSuffix(node, condition, node.start, condition.end, deepest)
-        check_depth(node)
-        return s.ReactionDecl(node, action, start_of(word), end_of(semicolon))
 
     def insert(self, parts: Parts) -> s.TableChangeDecl:
         return _change(parts, "insert")
@@ -60,11 +38,13 @@ def _change(parts: Parts, verb: Any) -> s.TableChangeDecl:
 
 
 def as_rule(
-    decl: s.ReactionDecl, schemas: Mapping[str, EventSchema], problems: Problems
+    rule: s.RuleDecl,
+    action: s.TableChangeDecl,
+    schemas: Mapping[str, EventSchema],
+    problems: Problems,
 ) -> s.RuleDecl | None:
     """A change as the rule whose heads are rows: a term for each column that something is said of.
     What is wrong with the columns is noted."""
-    action = decl.action
     name = Span(action.name_start, action.name_end)
     table = schemas.get(action.table)
     if table is None or not table.table:
@@ -106,12 +86,4 @@ def as_rule(
             f"it is {table}",
         )
         return None
-    return s.RuleDecl(
-        f"{action.verb} {action.table}",
-        tuple(terms.values()),
-        (decl.pattern,),
-        decl.start,
-        decl.start + 2,
-        decl.pattern.end,
-        decl.end,
-    )
+    return replace(rule, name=f"{action.verb} {action.table}", terms=tuple(terms.values()))

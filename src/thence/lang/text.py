@@ -52,6 +52,7 @@ from thence.logic.ops import (
     Within,
 )
 from thence.logic.policy import UNRESTRICTED, policy_text
+from thence.logic.reactions import CallFunction, Credential, Post, Reaction
 from thence.model.schema import EventSchema
 from thence.model.time import format_duration, format_timestamp
 
@@ -76,7 +77,9 @@ def format_program(program: LogicProgram) -> str:
     known += [laid_out(format_rule(rule, columns, ":-")) for rule in program.deductions]
     changes = [laid_out(format_change(change, columns)) for change in program.changes]
     rules = [laid_out(format_rule(rule, columns)) for rule in program.rules]
-    return "\n\n".join("\n".join(part) for part in (events, known, changes, rules) if part)
+    reactions = [laid_out(format_reaction(reaction, columns)) for reaction in program.reactions]
+    parts = (events, known, changes, rules, reactions)
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
@@ -120,6 +123,39 @@ def format_rule(rule: Rule, columns: Columns | None = None, arrow: str = "<-") -
 
 def _using(rule: Rule) -> str:
     return "" if rule.policy == UNRESTRICTED else f" using {policy_text(rule.policy, quoted)}"
+
+
+def format_reaction(reaction: Reaction, columns: Columns | None = None) -> str:
+    """A reaction as text."""
+    body = format_pattern(reaction.rule.body, columns)
+    return f"on {body}: {_action(reaction)};"
+
+
+def _action(reaction: Reaction) -> str:
+    payload = "" if reaction.whole else f"({', '.join(map(_sent, reaction.rule.terms))})"
+    match reaction.action:
+        case CallFunction(name):
+            return f"call {quoted(name)}{payload}"
+        case Post(url, credentials):
+            sent = f" with {payload}" if payload else ""
+            signed = " ".join(map(_credential, credentials))
+            return f"post {_text(url)}{sent}" + (f" using {signed}" if signed else "")
+    raise AssertionError(f"no text is known for {type(reaction.action).__name__}")
+
+
+def _sent(term: HeadTerm) -> str:
+    assert isinstance(term.value, Expr)
+    text = format_expr(term.value)
+    return text if preferred_name(term.value) == term.name else f"{quoted(term.name)} = {text}"
+
+
+def _credential(credential: Credential) -> str:
+    header = f" {_text(credential.header)}" if credential.scheme == "header" else ""
+    return f"{credential.scheme}{header} env {_text(credential.variable)}"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def format_head(rule: Rule) -> str:

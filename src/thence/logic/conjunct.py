@@ -345,7 +345,9 @@ class Partner:
     atom: int
 
 
-def partners(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[tuple[Partner, ...], ...]:
+def partners(
+    conjunct: Conjunct, lengths: Mapping[str, int], again: bool = False
+) -> tuple[tuple[Partner, ...], ...]:
     """What each atom's events may wait for, from the closed bounds.
 
     An event that ended at ``e`` can meet a later one only while that one's end may lie above its
@@ -353,6 +355,9 @@ def partners(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[tuple[Part
     count like events: a match is finalised when they pass. ``lengths`` says how long events of a
     type last at most. Facts are there from the beginning: nothing waits for them, nor they for
     anything; and nothing is kept for what can never hold, given how long events last.
+
+    With ``again``, events of a match are also kept while others could take their place in it: what
+    they were joined with is then known to have been complete once.
     """
     found = []
     match_bounds, windows = known_bounds(conjunct, lengths)
@@ -365,18 +370,34 @@ def partners(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[tuple[Part
         there = later if bounds.satisfiable and not use.fact else []
         found.append(
             tuple(
-                Partner(bounds[node, use.end], name, node, atom)
+                Partner(
+                    _again(conjunct, bounds, index) if atom == index else bounds[node, use.end],
+                    name,
+                    node,
+                    atom,
+                )
                 for node, name, atom in there
-                if atom != index
+                if atom != index or (again and len(conjunct.events) > 1)
             )
         )
     return tuple(found)
 
 
-def retentions(conjunct: Conjunct, lengths: Mapping[str, int]) -> tuple[Retention, ...]:
+def _again(conjunct: Conjunct, bounds: Bounds, atom: int) -> int:
+    """How much later than an event of a match another one may end that goes with the others."""
+    end = conjunct.atoms[atom].end
+    others = [conjunct.atoms[other] for other in conjunct.events if other != atom]
+    nodes = [EPOCH, *(node for use in others for node in (use.start, use.end))]
+    ways = [(bounds[end, node], bounds[node, end]) for node in nodes]
+    return min([UNBOUNDED, *(sum(way) for way in ways if max(way) < UNBOUNDED)])
+
+
+def retentions(
+    conjunct: Conjunct, lengths: Mapping[str, int], again: bool = False
+) -> tuple[Retention, ...]:
     """How long each atom's events are needed, and which of their partners takes longest."""
     found = []
-    for use, waits in zip(conjunct.atoms, partners(conjunct, lengths), strict=True):
+    for use, waits in zip(conjunct.atoms, partners(conjunct, lengths, again), strict=True):
         last = max(waits, key=astuple, default=Partner(-UNBOUNDED, "", EPOCH, -1))
         at_last = last.atom < 0
         name = (

@@ -13,13 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from thence.logic.expr import Aggregate, Const, Expr, Folded
 from thence.logic.policy import UNRESTRICTED, Policy
 from thence.logic.roles import PART, VALUE, FieldRole, role, roles
 from thence.model.schema import EventSchema, Role
 from thence.model.source import NOWHERE, Source, Span
+
+if TYPE_CHECKING:
+    from thence.logic.reactions import Reaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +386,8 @@ class LogicProgram:
     """The rules that derive relations from tables: their rows are facts, too."""
     facts: tuple[Fact, ...] = ()
     """The rows that the program itself says."""
+    reactions: tuple[Reaction, ...] = ()
+    """What is done with results; nothing of what is detected follows from it."""
     changes: tuple[Change, ...] = ()
     """What events do to tables."""
     timeless: bool = False

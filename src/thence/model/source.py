@@ -24,6 +24,9 @@ class Span:
 
 NOWHERE = Span(0, 0)
 
+_PASSWORD = re.compile(r"(?<=://)[^/?#@\s'\"]+(?=@)")
+"""The user and the password of an address, which no message shows."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -66,7 +69,7 @@ class Source:
     def excerpt(self, span: Span) -> str:
         """The line in which the span begins, with carets under the span."""
         number, column = self.position(span.start)
-        text = self.line(number)
+        text = _PASSWORD.sub(lambda found: "*" * len(found[0]), self.line(number))
         width = max(1, min(span.end, span.start + len(text) - column + 1) - span.start)
         # A very long line is cut around the place that matters.
         left = max(0, column - 1 - 60)

@@ -49,8 +49,23 @@ CHOICES: dict[str, str] = {
     "value_ranges": "Find rows of tables by ranges of values and places of shapes, not each one.",
     DEMAND: "Derive of a relation only what is asked for: by events, by rules and by constants.",
     CLOSURE: "Follow a recursion that is a closure over a key by a compiled search of a graph.",
+    "forgetting": "Remember of an event only what rules read, and only while something waits.",
 }
 """What the engine does only because the plan says so, by the name that switches it off."""
+
+
+PROGRESS: frozenset[str] = frozenset(
+    rewrite.__name__
+    for rewrite in (
+        share_equal_rules,
+        share_constants,
+        share_windows,
+        index_selections,
+        suppress,
+    )
+) | {"forgetting"}
+"""What is left out where somebody may ask how far rules have come: each rule is a join of its own,
+and what has completed a match is remembered as long as another could."""
 
 
 def optimisations() -> dict[str, str]:
@@ -82,7 +97,9 @@ def make(
     lowered = with_own_rules(program, auxiliary)
     lowered = with_causes(with_changing_tables(lowered, auxiliary), auxiliary, checked.schemas)
     if lowered is not checked.program:
-        checked = check_program(lowered)
+        again = check_program(lowered)
+        # What is to be said of a recursion is said of what somebody wrote.
+        checked = replace(again, doubts={**again.doubts, **checked.doubts})
     plan = staged(checked, auxiliary)
     plan = _serving(replace(plan, off=off, statistics=statistics), outputs)
     for rewrite in REWRITES:

@@ -161,7 +161,7 @@ def kept_by(
     a join has no sides, so that is asked of each atom against all others. Without ``streaming``,
     every atom is kept as long as the one that is kept longest.
     """
-    found = retentions(rule.conjunct, lengths)
+    found = retentions(rule.conjunct, lengths, again="forgetting" in off)
     if "streaming" not in off:
         return found
     longest_kept = max((kept.micros for kept in found), default=0)
@@ -219,7 +219,7 @@ def _waiting(
             (finalised if each.atom < 0 else comes[rule.uses[each.atom].event], each.micros)
             for each in several
         ]
-        for several in partners(rule.conjunct, lengths)
+        for several in partners(rule.conjunct, lengths, again="forgetting" in part.off)
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from thence.logic.auxiliary import Auxiliary
 from thence.logic.check import Checked, invents_values
-from thence.logic.conjunct import Column, Conjunct, NodeTime
+from thence.logic.conjunct import Column, Conjunct, EndPoint, Extreme, NodeTime
 from thence.logic.expr import Aggregate, Expr
 from thence.logic.functions import type_of
 from thence.logic.normalise import Normaliser
@@ -79,6 +79,10 @@ class _Staging:
                             self.endless.update(events)
                         else:
                             problems += _endless(self.checked, rule, conjuncts, events)
+        for events in self.checked.strata:
+            doubts = self.doubts(events)
+            if doubts and not problems and not self.looks_back(events):
+                problems += doubts
         if problems:
             raise CheckError(tuple(problems))
         return tuple(stage for events in self.checked.strata for stage in self.placed(events))
@@ -102,6 +106,32 @@ class _Staging:
         if event not in self.schemas:
             self.schemas[event] = _schema(rules[0], self.joins[event][0][0], self.schemas)
 
+    def doubts(self, events: tuple[str, ...]) -> tuple[Diagnostic, ...]:
+        """What is wrong with a recursion that does not only look back: as it is written, if it goes
+        through a rule that somebody wrote."""
+        found = [event for event in events if event in self.checked.doubts]
+        found.sort(key=lambda event: self.schemas[event].hidden)
+        return self.checked.doubts[found[0]] if found else ()
+
+    def looks_back(self, events: tuple[str, ...]) -> bool:
+        """Whether all that a recursion is absent from, is collected from or chooses from has ended
+        before the result: then what ends at an instant follows from what ended before."""
+        return all(
+            looks_back(conjunct, events)
+            and not any(self.rests_on(use.event, events) for use in conjunct.atoms)
+            for event in events
+            for conjuncts in self.joins[event]
+            for conjunct in conjuncts
+        )
+
+    def rests_on(self, event: str, others: tuple[str, ...]) -> bool:
+        """Whether an auxiliary event that windows look for, and which has no stratum, rests on some
+        events."""
+        if event in self.strata or event not in self.joins:
+            return False
+        uses = [use.event for rule in self.joins[event] for c in rule for use in c.atoms]
+        return any(use in others or self.rests_on(use, others) for use in uses)
+
     def placed(self, events: tuple[str, ...]) -> Iterator[Stage]:
         """The stage of some events, after those of what they use, as far as there is none yet."""
         if self.done.issuperset(events):
@@ -121,6 +151,30 @@ class _Staging:
 
     def prepared(self, conjunct: Conjunct) -> Prepared:
         return Prepared(conjunct, causes=self.auxiliary.causes.get(conjunct.event))
+
+
+def looks_back(conjunct: Conjunct, events: tuple[str, ...]) -> bool:
+    """Whether a rule of a recursion may be judged instant by instant: its results end with an
+    event, nothing in it waits for a later time, and where it chooses or has windows, what it reads
+    of the recursion has ended before the result does."""
+    end = conjunct.head.end
+    node = conjunct.nodes[end]
+    ends = [conjunct.nodes[each] for each in node.nodes] if isinstance(node, Extreme) else [node]
+    if not all(isinstance(each, EndPoint) and each.which == "end" for each in ends):
+        return False
+    if any(conjunct.bounds[each, end] > 0 for each in conjunct.completions):
+        return False
+    own = [atom for atom, use in enumerate(conjunct.atoms) if use.event in events]
+    if not conjunct.waits and set(own) <= set(conjunct.positive):
+        return True
+    return all(_ends_before(conjunct, atom) for atom in own)
+
+
+def _ends_before(conjunct: Conjunct, atom: int) -> bool:
+    """Whether an event of a rule, also one that a window looks for, ends before the result does."""
+    windows = (window.bounds for window in conjunct.windows if window.atom == atom)
+    bounds = next(windows, conjunct.bounds)
+    return bounds[conjunct.atoms[atom].end, conjunct.head.end] <= -1
 
 
 def _schema(rule: Rule, conjunct: Conjunct, schemas: Mapping[str, EventSchema]) -> EventSchema:
@@ -147,8 +201,8 @@ def _endless(
 ) -> list[Diagnostic]:
     """Refusals of recursive rules that make up values without ever getting later in time."""
     for conjunct in conjuncts:
-        for use in conjunct.atoms:
-            if use.event in component and conjunct.bounds[use.end, conjunct.head.end] > -1:
+        for atom, use in enumerate(conjunct.atoms):
+            if use.event in component and not _ends_before(conjunct, atom):
                 return [
                     diagnose(
                         checked.program.source,

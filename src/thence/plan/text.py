@@ -108,7 +108,10 @@ def _stage(
     notes: Mapping[Prepared, Sequence[str]],
 ) -> Iterator[str]:
     names = ", ".join(_event(plan, name) for name in stage.events)
-    yield f"stage {number}: {names}{' (recursive, to a fixpoint)' if stage.recursive else ''}"
+    how = " (recursive, to a fixpoint)" if stage.recursive else ""
+    if stage.in_order:
+        how = " (recursive, instant by instant)"
+    yield f"stage {number}: {names}{how}"
     for name in stage.events:
         schema = plan.schemas[name]
         attributes = ", ".join(f"{a.name} {a.type}" for a in schema.attributes)

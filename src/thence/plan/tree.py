@@ -83,6 +83,18 @@ class Stage:
         again = (events for stride, events in joins if len(events) > 1 or stride is not None)
         return frozenset(event for events in again for event in events)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether it is a recursion in which what ends later depends on the absence of what ended
+        before, on all of it, or on a choice from it: then it is judged instant by instant."""
+        return self.recursive and any(
+            alt.conjunct.waits or any(window.atom == atom for window in alt.conjunct.windows)
+            for rule in self.rules
+            for alt in rule
+            for atom, use in enumerate(alt.uses)
+            if use.event in self.events
+        )
+
     def rule_name(self, number: int) -> str:
         """What a rule is called in state; whatever its event is called, neither ``/`` nor ``|``
         comes before the number."""
@@ -273,7 +285,8 @@ class Part:
             for atom, use in enumerate(rule.uses):
                 names = found.setdefault(use.event, set())
                 names |= rule.columns_read[atom]
-                if atom in whole or use.event in told or "pushdown" in self.off:
+                off = not self.off.isdisjoint(("pushdown", "forgetting"))
+                if atom in whole or use.event in told or off:
                     names |= set(self.schemas[use.event].names)
         return {event: frozenset(names) for event, names in found.items()}
 
@@ -467,6 +480,11 @@ class Plan:
         """What state the program needs; where that would have no bound, on the assumption that
         input events which do not say how long they may last are instants."""
         return self.certain_needs if not self.certain_needs.unbounded else self._assumed_needs
+
+    @property
+    def assumed_lengths(self) -> Mapping[str, int]:
+        """How long events last at most, those that do not say so being instants."""
+        return self._assumed_needs.lengths
 
     @cached_property
     def _assumed_needs(self) -> Needs:

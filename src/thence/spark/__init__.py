@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from thence.spark.explanation import explain
     from thence.spark.generations import replaced
     from thence.spark.query import detect
+    from thence.spark.reactions import react
     from thence.spark.restart import check_restart
     from thence.spark.sessions import log_file, session
 
 __all__ = [
-    "check_restart", "detect", "explain", "explain_failure", "explained", "log_file", "replaced",
-    "session",
+    "check_restart", "detect", "explain", "explain_failure", "explained", "log_file", "react",
+    "replaced", "session",
 ]  # fmt: skip
 
 # Executors import parts of this package; they must not load what only a driver needs.
@@ -31,6 +32,7 @@ _HOMES = {
     "explain_failure": "thence.spark.errors",
     "explained": "thence.spark.errors",
     "log_file": "thence.spark.sessions",
+    "react": "thence.spark.reactions",
     "replaced": "thence.spark.generations",
     "session": "thence.spark.sessions",
 }

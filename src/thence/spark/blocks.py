@@ -22,6 +22,9 @@ MEASURE = -1
 LATE = -2
 """The hop of blocks of events that came too late."""
 
+PROGRESS = -3
+"""The hop of blocks that tell how far rules have come."""
+
 HORIZONS = "#horizons"
 """In the place of an event's name: the block carries horizons of inputs, as JSON, and as ``rows``
 the time of the trigger by the wall clock, in milliseconds, where that is asked for."""

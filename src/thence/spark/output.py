@@ -101,7 +101,7 @@ def make_output(
         attributes = {a.name: a.type for a in schemas[events[0]].attributes}
         head: dict[str, Type] = {}
     else:
-        attributes = _shared(schemas, events)
+        attributes = shared_attributes(schemas, events)
         head = {"type": STRING} | ({"late": BOOL} if list(late) else {})
     for name in (*head, "start", "end"):
         if name in attributes:
@@ -113,7 +113,7 @@ def make_output(
     return Output(tuple(columns.items()), lineage)
 
 
-def _shared(schemas: Mapping[str, EventSchema], events: Iterable[str]) -> dict[str, Type]:
+def shared_attributes(schemas: Mapping[str, EventSchema], events: Iterable[str]) -> dict[str, Type]:
     """The attributes of several events, each name with the one type that all of them give it."""
     found: dict[str, tuple[str, Type]] = {}
     for event in events:

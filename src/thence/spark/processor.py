@@ -29,6 +29,7 @@ from thence.spark.chain import GENERATION, Chain, Hop
 from thence.spark.compatibility import refusal
 from thence.spark.facts import NO_FACTS, Facts, knowing
 from thence.spark.idle import figures, notes, went_on
+from thence.spark.progress import Asked
 from thence.spark.route import forwarded, sent, ticks
 from thence.spark.run_store import RunStore
 from thence.spark.shard_generations import (
@@ -72,6 +73,8 @@ class ShardWork:
     """The static tables of each chain here; none where nothing is said."""
     behind: int = 0
     """By how many milliseconds Spark's watermark is behind the latest event."""
+    progress: Asked | None = None
+    """Whose progress is told, where that is asked for."""
     handle: Any = field(default=None, repr=False)
     header: Any = field(default=None, repr=False)
     runs: RunStore | None = field(default=None, repr=False)
@@ -208,6 +211,9 @@ class ShardWork:
             known = None if chain.delays is None else after.horizons
             found += ticks(following, shard, len(hop.places), known)
         found += _reported(chain, hop, place, late)
+        if self.progress is not None and hop.how != "whole row":
+            tables = each.facts.read()
+            found += self.progress.blocks(hop.part, after, tables, chain.limits, place)
         if shard == 0 and chain is self.chains[0]:
             found += figures(place, inputs)
         return written, found

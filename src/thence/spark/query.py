@@ -12,6 +12,7 @@ from thence.input_times import delays_of, gaps_of, horizons_until
 from thence.model.errors import InputError
 from thence.model.instants import instant, length
 from thence.plan.horizons import NEVER
+from thence.plan.make import PROGRESS
 from thence.program import Program
 from thence.spark.batch import Known, batch_job
 from thence.spark.facts import fetched_tables, given_tables, refuse_tables
@@ -24,6 +25,7 @@ from thence.spark.generations import (
     stream_requests,
 )
 from thence.spark.output import make_output
+from thence.spark.progress import Asked, progress_output
 from thence.spark.pushdown import requested, requested_together
 from thence.spark.shards import check_shards, stream_partitions
 from thence.spark.stream import Timing, stream_job
@@ -43,6 +45,7 @@ def detect(
     shards: int | None = None,
     late: bool = False,
     allow_unbounded: bool = False,
+    progress: bool = False,
     name: str = "thence",
     memory_limit: Any = None,
     max_matches: int | None = None,
@@ -78,6 +81,10 @@ def detect(
     of what is free on its machine, divided by the cores there. Nothing is computed until the
     result is used.
 
+    With ``progress``, a stream tells how far along its rules are instead of what they give: in
+    every trigger the rows of :meth:`Session.progress`, lists as JSON, and the horizon ``at`` which
+    that was so.
+
     A stream that goes on from its checkpoint with another program may be given both, as
     :func:`replaced` puts them together: equal rules then go on, and new ones begin.
     """
@@ -86,6 +93,8 @@ def detect(
             f"detect: the program must come from thence.compile or thence.load, not be a "
             f"{type(program).__name__}"
         )
+    if progress:
+        program = _asked(program, is_streaming(frames), lineage or late)
     given_program, program = program, program_of(program)
     check_shards(shards)
     bounds = limits(memory_limit, max_matches, alone=False)
@@ -126,11 +135,15 @@ def detect(
             )
         read = sorted({event for part in parts for event in part.base})
         output = make_output(plan.schemas, names, single, read if late else (), lineage)
+        asked_of = None
+        if progress:
+            output = progress_output(plan.schemas, names)
+            asked_of = Asked(names, plan.assumed_lengths)
         own = {name: delays[name] for name in given.layout.clocks} or None
         count = shards or stream_partitions(given.rows.sparkSession)
         chains = stream_chains(lined, count, lineage, late, allow_unbounded)
         timing = Timing(own, gaps, behind, quiet)
-        return stream_job(chains, given, output, name, facts, bounds, timing)
+        return stream_job(chains, given, output, name, facts, bounds, timing, asked_of)
     if late:
         raise InputError("late: a batch has all its events, so none of them is late")
     if given_program is not program:
@@ -148,6 +161,17 @@ def detect(
     rows_of_tables = given_tables(program, part, fetched, lineage)
     output = make_output(plan.schemas, names, single, (), lineage)
     return batch_job(plan, given, names, output, shards, lineage, known, rows_of_tables, bounds)
+
+
+def _asked(program: Program | Replaced, streaming: bool, more: bool) -> Program:
+    """A program that remembers what progress is told from."""
+    if not streaming or more or not isinstance(program, Program):
+        raise InputError(
+            "progress: a stream tells it, of one program, and neither lineage nor late events with "
+            "it; what is open at the end of files is told by thence progress"
+        )
+    off = PROGRESS.union(program.without)
+    return Program(program._checked.program, program._name, without=off)
 
 
 def is_streaming(frames: Any) -> bool:

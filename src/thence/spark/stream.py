@@ -14,7 +14,7 @@ from thence.engine.limits.growth import Limits
 from thence.engine.window.coverage import EVER, Gap
 from thence.model.errors import InputError, InputWarning
 from thence.model.events import Events
-from thence.spark.blocks import BLOCKS_DDL, LATE, MEASURE
+from thence.spark.blocks import BLOCKS_DDL, LATE, MEASURE, PROGRESS
 from thence.spark.carry import carried, carried_processor
 from thence.spark.chain import Chain
 from thence.spark.entrance import packed
@@ -23,6 +23,7 @@ from thence.spark.frames import Input
 from thence.spark.idle import SINCE, idle_figures
 from thence.spark.output import Output, Unpack
 from thence.spark.processor import ShardWork
+from thence.spark.progress import Asked
 from thence.spark.schema import result_schema
 from thence.spark.sessions import CHANGELOG, ROCKSDB, STATE_STORE
 
@@ -50,9 +51,11 @@ def stream_job(
     tables: Sequence[Mapping[str, Events]],
     limits: Limits,
     timing: Timing,
+    progress: Asked | None = None,
 ) -> DataFrame:
     """The query that finds what chains give that run side by side; ``tables`` are the rows of
-    static tables for each of them, and ``limits`` what each task may take."""
+    static tables for each of them, and ``limits`` what each task may take. With ``progress`` it
+    tells how far rules have come, instead of what they give."""
     spark = given.rows.sparkSession
     _check_store(spark)
     chains = tuple(
@@ -71,7 +74,7 @@ def stream_job(
             shipped(rows, () if hop is None else hop.part.looked_into, spark)
             for hop, rows in zip((chain.hop_at(place) for chain in chains), tables, strict=True)
         )
-        work = carried_processor(ShardWork(chains, place, facts, timing.behind))
+        work = carried_processor(ShardWork(chains, place, facts, timing.behind, progress))
         blocks = blocks.groupBy("place").transformWithState(work, BLOCKS_DDL, "append", "eventTime")
     rows, hop_of = F.col("rows"), F.col("hop")
     names = (*MEASURES, *idle_figures(chains[0]))
@@ -80,7 +83,9 @@ def stream_job(
     measures += [
         _since(rows, c, m) if m.startswith(SINCE) else _total(rows, c, m) for m, c in figure.items()
     ]
-    found = blocks.observe(name, *measures).filter(hop_of.isin(end, LATE))
+    found = blocks.observe(name, *measures).filter(
+        hop_of.isin(end, LATE) if progress is None else hop_of == PROGRESS
+    )
     return found.mapInArrow(carried(Unpack(output)), result_schema(output))
 
 

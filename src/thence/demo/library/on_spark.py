@@ -17,8 +17,8 @@ from thence.demo.library.simulate import Day
 from thence.demo.library.watch import Tell
 from thence.model.time import parse_duration
 from thence.program import Program
-from thence.spark.progress import new_batches
 from thence.spark.query import detect
+from thence.spark.query_progress import new_batches
 from thence.spark.types import spark_type
 
 _TRIGGER = "1 second"

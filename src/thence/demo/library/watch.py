@@ -7,12 +7,12 @@ from importlib import resources
 from threading import Event
 from typing import Any
 
+from thence.compiling import compile as compiled
 from thence.demo.library.feed import Clock, Folder, Pace, batches
 from thence.demo.library.findings import EVENTS, Finding, found
 from thence.demo.library.sensors import MAX_DELAY
 from thence.demo.library.simulate import Day
 from thence.program import Program
-from thence.program import compile as compiled
 
 PROGRAM = "library.thence"
 

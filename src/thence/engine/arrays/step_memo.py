@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+from weakref import ref
 
 T = TypeVar("T")
 
@@ -66,5 +67,29 @@ def remembered(
         if len(known) >= memo.most:
             del known[next(iter(known))]
     known[key] = entry
+    found: T = entry[1]
+    return found
+
+
+_kept: dict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = {}
+
+
+def kept_with(
+    what: str, arrays: tuple[Any, ...], details: tuple[Any, ...], find: Callable[[], T]
+) -> T:
+    """What ``find`` gives for some Arrow arrays, as long as these are there: for columns of tables,
+    which outlast a step.
+
+    >>> import pyarrow as pa
+    >>> column = pa.array([3, 1])
+    >>> first = kept_with("sorted", (column,), (), lambda: sorted(column.to_pylist()))
+    >>> first is kept_with("sorted", (column,), (), lambda: sorted(column.to_pylist()))
+    True
+    """
+    key = (what, *map(id, arrays), *details)
+    entry = _kept.get(key)
+    if entry is None or any(ref() is not each for ref, each in zip(entry[0], arrays, strict=True)):
+        refs = tuple(ref(each, lambda _: _kept.pop(key, None)) for each in arrays)
+        entry = _kept[key] = refs, find()
     found: T = entry[1]
     return found

@@ -42,7 +42,7 @@ def pinned(conjunct: Conjunct, heads: Events, schemas: Mapping[str, EventSchema]
 
     return replace(
         conjunct,
-        atoms=(*conjunct.atoms, AtomUse(HEAD, None, start, end)),
+        atoms=(*conjunct.atoms, AtomUse(HEAD, None, start, end, silent=True)),
         positive=(*conjunct.positive, atom),
         nodes=nodes,
         constraints=(*conjunct.constraints, *same),

@@ -10,7 +10,7 @@ import numpy as np
 
 from thence.engine.arrays.array_types import Codes, Index, Mask
 from thence.engine.arrays.ranges import TimeIndex, expand
-from thence.engine.arrays.rows import is_points
+from thence.engine.arrays.rows import is_points, take
 from thence.engine.arrays.step_memo import remembered
 from thence.engine.join.match import Match
 from thence.engine.values.evaluate import evaluate
@@ -20,6 +20,7 @@ from thence.logic.expr import Call, Expr
 from thence.model.arrow import to_numpy
 from thence.model.events import Events
 from thence.plan.order import FEW
+from thence.plan.prepared import Prepared
 
 CLASSED = 256
 """A relation with fewer rows is searched as one, however much their lengths differ."""
@@ -262,3 +263,14 @@ def truth(values: Any) -> Mask:
     if values.null_count:
         values = values.fill_null(False)
     return to_numpy(values)  # type: ignore[no-any-return]
+
+
+def fulfilling(prepared: Prepared, atom: int, events: Events) -> Events:
+    """Those of some events that fulfil what is asked of an atom alone."""
+    predicates = prepared.own_predicates(atom)
+    if not predicates or len(events) == 0:
+        return events
+    rels = [events] * len(prepared.uses)
+    match = Match(prepared, rels, len(events), {atom: np.arange(len(events))})
+    mask = holds(match, (), predicates)
+    return events if mask is None else take(events, mask)

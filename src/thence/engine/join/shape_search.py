@@ -14,7 +14,7 @@ import numpy as np
 
 from thence.engine.arrays.array_types import Index
 from thence.engine.arrays.ranges import CHUNK
-from thence.engine.arrays.step_memo import remembered
+from thence.engine.arrays.step_memo import kept_with
 from thence.engine.join.match import Match
 from thence.engine.join.search import Candidates, Key
 from thence.engine.join.value_search import value_search
@@ -96,18 +96,17 @@ def shape_search(match: Match, atom: int, place: Place, key: Key | None) -> Loca
         x, y = (_floats(evaluate(each, match.leaf, match.length)) for each in (place.x, place.y))
     except EvaluationError:
         return None
-    known = np.flatnonzero(to_numpy(column.is_valid()))
-    shapes = remembered("shapes", (column,), (), lambda: _shapes(library, column))
-    if shapes is None:
+    tree = kept_with("shapes", (column,), (), lambda: _tree(library, column))
+    if tree is None:
         return None
+    known = np.flatnonzero(to_numpy(column.is_valid()))
     probes = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
-    tree = library.STRtree(shapes)
     return Located(tree, known, lambda some: library.points(x[some], y[some]), probes, key)
 
 
-def _shapes(library: Any, column: Any) -> Any:
+def _tree(library: Any, column: Any) -> Any:
     shapes, wrong = read_shapes(library, column.drop_null().to_pylist())
-    return shapes if wrong is None else None
+    return library.STRtree(shapes) if wrong is None else None
 
 
 def _floats(values: Any) -> Any:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from thence.engine.arrays.array_types import Codes, Index, Mask
 from thence.engine.arrays.ranges import TimeIndex
-from thence.engine.arrays.step_memo import remembered
+from thence.engine.arrays.step_memo import kept_with
 from thence.engine.arrays.value_order import order_codes
 from thence.engine.join.match import Match
 from thence.engine.join.search import Candidates, Key
@@ -33,13 +33,35 @@ _ROUNDED = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """A column, and what each match compares it with, as numbers of one order; and where they are
-    not null. Those of matches may be rounded, to the side that lets more rows through."""
+    """What each match compares a column with, as numbers, and where that is not null; they may be
+    rounded, to the side that lets more rows through. ``floats`` says that the column is to be
+    taken as floats for that."""
 
-    rows: Codes
-    known: Mask
+    column: Any
+    floats: bool
     probes: Codes
     probing: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Rows in the order of a key and a column. Where another one must not be less than something,
+    ``highest`` has its greatest value so far, as a number among ``levels``, and ``width`` tells the
+    numbers of one key from those of the next."""
+
+    index: TimeIndex
+    levels: Codes | None = None
+    highest: Codes | None = None
+    width: int = 0
+
+    def reached(self, probes: Codes, sought: Codes | None) -> Index:
+        """From which position on there are rows that are not below what a match asks for: before
+        it, all rows of its key are."""
+        assert self.levels is not None and self.highest is not None
+        ranks = np.searchsorted(self.levels, probes, "left")
+        if sought is not None:
+            ranks = sought * self.width + ranks
+        return np.searchsorted(self.highest, ranks, "left")
 
 
 def value_search(match: Match, atom: int, values: ValueRange, key: Key | None) -> Candidates | None:
@@ -52,49 +74,55 @@ def value_search(match: Match, atom: int, values: ValueRange, key: Key | None) -
         return None
     by = most if most is not None else least
     assert by is not None
-    known, probing = by.known, by.probing
-    if least is not None:
-        known, probing = known & least.known, probing & least.probing
-    rows = None if known.all() else np.flatnonzero(known)
-    codes, groups = (None, 1) if key is None else (key.rows, key.groups)
-    index = _index(by.rows, codes, groups, rows)
-    high = most.probes if most is not None else None
-    same = values.most is None or (
-        values.least is not None and values.least.column == values.most.column
-    )
-    low = least.probes if least is not None and same else None
+    other = least if least is not None and least.column is not by.column else None
+    if least is not None and least.floats is not by.floats and other is None:
+        return None
+    sorted_ = _sorted(by, other, key)
+    low = least.probes if least is not None and other is None else None
     sought = None if key is None else key.probes
-    first, last = index.find(sought, low, high, match.length)
-    if least is not None and not same:
-        first = np.maximum(first, _reached(index, least, codes, sought))
+    high = None if most is None else most.probes
+    first, last = sorted_.index.find(sought, low, high, match.length)
+    probing = by.probing if least is None else by.probing & least.probing
+    if other is not None:
+        first = np.maximum(first, sorted_.reached(other.probes, sought))
     last = np.where(probing, np.maximum(last, first), first)
     use = match.prepared.uses[atom]
-    return Candidates(index, first, last, frozenset((use.start, use.end)))
+    return Candidates(sorted_.index, first, last, frozenset((use.start, use.end)))
 
 
-def _index(values: Codes, codes: Codes | None, groups: int, rows: Index | None) -> TimeIndex:
-    if rows is not None:
-        values, codes = values[rows], None if codes is None else codes[rows]
-        return TimeIndex(values, codes, groups, rows)
-    arrays = (values,) if codes is None else (values, codes)
-    return remembered("values", arrays, (groups,), lambda: TimeIndex(values, codes, groups))
+def _sorted(by: _Compared, other: _Compared | None, key: Key | None) -> _Sorted:
+    """The rows in order; without a key, as long as the table is there."""
+    sides = (by,) if other is None else (by, other)
+    if key is not None:
+        return _in_order(sides, key)
+    columns, floats = tuple(s.column for s in sides), tuple(s.floats for s in sides)
+    return kept_with("values", columns, floats, lambda: _in_order(sides, None))
 
 
-def _reached(
-    index: TimeIndex, least: _Compared, codes: Codes | None, sought: Codes | None
-) -> Index:
-    """From which position on there are rows that are not below what a match asks for: before it,
-    all rows of its key are."""
+def _in_order(sides: tuple[_Compared, ...], key: Key | None) -> _Sorted:
+    known = np.logical_and.reduce([_valid(side.column) for side in sides])
+    rows = None if known.all() else np.flatnonzero(known)
+    values = _rows(sides[0])
+    codes, groups = (None, 1) if key is None else (key.rows, key.groups)
+    if rows is None:
+        index = TimeIndex(values, codes, groups)
+    else:
+        index = TimeIndex(values[rows], None if codes is None else codes[rows], groups, rows)
+    if len(sides) == 1:
+        return _Sorted(index)
     order = index.rows(0, index.size)
-    values = least.rows[order]
-    levels, ranks = np.unique(values, return_inverse=True)
-    probes = np.searchsorted(levels, least.probes, "left")
-    if codes is None or sought is None:
-        return np.searchsorted(np.maximum.accumulate(ranks), probes, "left")
-    # The numbers of one key are all below those of the next, so the greatest so far is one of its.
+    levels, ranks = np.unique(_rows(sides[1])[order], return_inverse=True)
     width = len(levels) + 1
-    highest = np.maximum.accumulate(codes[order] * width + ranks)
-    return np.searchsorted(highest, sought * width + probes, "left")
+    if codes is not None:
+        # The numbers of one key are all below those of the next: the greatest so far is its own.
+        ranks = codes[order] * width + ranks
+    return _Sorted(index, levels, np.maximum.accumulate(ranks), width)
+
+
+def _rows(side: _Compared) -> Codes:
+    """The values of a column as numbers in their order."""
+    column = side.column.cast(pa.float64(), safe=False) if side.floats else side.column
+    return _shorter(_codes(column), column.type)
 
 
 def _compared(match: Match, columns: Any, limit: Limit, side: int) -> _Compared | None:
@@ -107,21 +135,23 @@ def _compared(match: Match, columns: Any, limit: Limit, side: int) -> _Compared 
         return None  # the conditions are looked at in their order, and say so if it is one
     if isinstance(other, pa.ChunkedArray):
         other = other.combine_chunks()
-    known, probing = _valid(column), _valid(other)
-    if column.type == other.type and _is_ordered(column.type):
-        rows, probes = _codes(column), _codes(other)
+    probing, kind = _valid(other), column.type
+    if pa.types.is_floating(other.type) and side < 0:
+        # NaN is the greatest number, and what is not below it would be nothing: who knows better
+        # are the conditions.
+        other = pc.if_else(pc.is_nan(other), -np.inf, other)
+    if kind == other.type and _is_ordered(kind):
+        probes = _codes(other)
         if not limit.equal:
             last = np.iinfo(np.int64).min if side > 0 else np.iinfo(np.int64).max
             probes = np.where(probes == last, probes, probes - side)
-        rows, probes = _shorter(rows, column.type), _shorter(probes, column.type)
-    elif _is_number(column.type) and _is_number(other.type):
-        float_ = pa.float64()
-        rows = _shorter(_codes(column.cast(float_, safe=False)), float_)
-        floats = to_numpy(other.cast(float_, safe=False).fill_null(0.0))
-        probes = _shorter(_codes(pa.array(floats + side * _ROUNDED * np.abs(floats))), float_)
-    else:
-        return None
-    return _Compared(rows, known, probes, probing)
+        return _Compared(column, False, _shorter(probes, kind), probing)
+    if _is_number(kind) and _is_number(other.type):
+        floats = to_numpy(other.cast(pa.float64(), safe=False).fill_null(0.0))
+        with np.errstate(invalid="ignore", over="ignore"):
+            further = pa.array(floats + side * _ROUNDED * np.abs(floats))
+        return _Compared(column, True, _shorter(_codes(further), further.type), probing)
+    return None
 
 
 def _codes(column: Any) -> Codes:

@@ -157,7 +157,8 @@ def _block(
         numbers = [np.searchsorted(filled, part.groups) for part, _ in gathered]
         made_of = zip(gathered, numbers, strict=True)
         bound = [b for (part, held), own in made_of for b in bound_by(part.match, own, held)]
-        recorder.groups(parts[0].match.prepared, events, bound)
+        matches = [(p.match, own) for (p, _), own in zip(gathered, numbers, strict=True)]
+        recorder.groups(parts[0].match.prepared, events, bound, matches)
     return events
 
 

@@ -43,15 +43,7 @@ class Part:
         return bound_by(self.match, self.numbers, self.collections)
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """What a rule derives, and from which of its matches."""
-
-    events: Events
-    parts: tuple[Part, ...]
-
-
-def merged_results(chosen: Sequence[Grouped], recorder: Recorder | None) -> Merged:
+def merged_results(chosen: Sequence[Grouped], recorder: Recorder | None) -> Events:
     """One event per group and plain head terms."""
     held = [(*holdings(match), group) for match, group in chosen]
     matches = [match for match, _, _, _ in held]
@@ -81,8 +73,9 @@ def merged_results(chosen: Sequence[Grouped], recorder: Recorder | None) -> Merg
     events = Events(starts, ends, columns)
     if recorder is not None:
         bound = [b for part in parts for b in part.bound()]
-        recorder.groups(matches[0].prepared, events, bound)
-    return Merged(events, parts)
+        owned = [(part.match, part.numbers) for part in parts]
+        recorder.groups(matches[0].prepared, events, bound, owned)
+    return events
 
 
 def _aggregated(parts: Sequence[Part], place: int, count: int) -> Any:

@@ -137,9 +137,11 @@ def _deriving(match: Match) -> Growth:
 
 def tells_rows_apart(match: Match) -> bool:
     """Whether the head's columns and interval determine every atom's row and every tick, so that no
-    two matches give the same event."""
+    two matches give the same event. That is not asked of a table that has more rows than there are
+    matches: to compare these is less work."""
     prepared, conjunct = match.prepared, match.prepared.conjunct
-    if conjunct.repetitions:
+    facts = (atom for atom in conjunct.positive if prepared.uses[atom].fact)
+    if conjunct.repetitions or any(len(match.rels[atom]) > match.length for atom in facts):
         return False
     shown, nodes = _shown(match)
     return nodes.issuperset(prepared.ticks) and all(

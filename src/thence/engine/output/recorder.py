@@ -11,19 +11,18 @@ under which name. So one that is found twice is known to be one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from thence.engine.arrays.array_types import Index, Mask
-from thence.engine.arrays.hashing import Hashes, combined
+from thence.engine.arrays.hashing import Hashes, combined, hash_of
 from thence.engine.arrays.rows import concat, take
 from thence.engine.join.match import Match
+from thence.engine.output.absences import Absences, absences_of
 from thence.engine.output.event_ids import event_ids
 from thence.engine.window.windows import blockers
 from thence.model.events import Events
@@ -71,9 +70,13 @@ class Bound:
 
 class Recorder:
     """Takes note of the derivations of a step, and of the events that are to be archived: of all
-    that a :class:`Recording` says."""
+    that a :class:`Recording` says. Into ``absences``, if there is such a list, goes what had to be
+    absent; derivations that differ in nothing else are then told apart."""
 
-    def __init__(self, part: Part, recording: Recording) -> None:
+    def __init__(
+        self, part: Part, recording: Recording, absences: list[Absences] | None = None
+    ) -> None:
+        self._absences = absences
         self._schemas = part.schemas
         self._recording = recording
         self._numbers = {
@@ -87,6 +90,8 @@ class Recorder:
             for number, rule in enumerate(stage.rules)
             for alternative in rule
         }
+        self._others: list[Prepared] = []
+        """Joins that stand for others, which are known by their identity as long as they exist."""
         self._seen: dict[int, _Relation] = {}
         self._derivations: dict[str, list[Events]] = {}
         self._archive: dict[str, list[Events]] = {}
@@ -110,22 +115,18 @@ class Recorder:
     def matches(self, match: Match, heads: Events) -> Events:
         """Each row of a match is a derivation of the event in the same row of ``heads``; which is
         given back as only possible where something is in that."""
-        conjunct = match.prepared.conjunct
+        conjunct, parts = match.prepared.conjunct, self._parts(match)
         every = np.arange(match.length)
-        told = [atom for atom in conjunct.parts if self._is_named(match.prepared, atom)]
-        parts = [Bound(match, atom, every, match.rows(atom)) for atom in told]
-        for window in conjunct.repetitions:
-            if self._is_named(match.prepared, window.atom):
-                chains = match.chains(window.atom)
-                parts.append(Bound(match, window.atom, chains.owners, chains.members))
         absent = [part for part in _blockers(match) if len(part.rows)]
         names = [name_of_use(part) for part in parts]
         if conjunct.repetitions or absent or len(set(names)) < len(names) or not parts:
-            self.groups(match.prepared, heads, [*parts, *absent])
+            self.groups(match.prepared, heads, [*parts, *absent], [(match, every)])
             return _annotated(heads, [*parts, *absent])
         # Every row binds as many events, each under a name of its own: nothing can be there twice.
         columns = [self._bound(part) for part in parts]
-        terms = [combined(_hash(n), c.view(np.uint64)) for n, c in zip(names, columns, strict=True)]
+        terms = [
+            combined(hash_of(n), c.view(np.uint64)) for n, c in zip(names, columns, strict=True)
+        ]
         uses = np.array([self._use(part) for part in parts])
         self._add(
             match.prepared,
@@ -134,29 +135,49 @@ class Recorder:
             np.repeat(uses, match.length),
             np.concatenate(columns),
             np.sum(terms, axis=0, dtype=np.uint64),
+            [(match, every)],
         )
         return _annotated(heads, parts)
 
-    def groups(self, prepared: Prepared, heads: Events, parts: Sequence[Bound]) -> None:
+    def identities(self, match: Match) -> Hashes:
+        """For each row of a match a hash of the set of what it binds under which name."""
+        owners, _, _, terms = self._once(self._parts(match))
+        total = np.zeros(match.length, np.uint64)
+        np.add.at(total, owners, terms)
+        return total
+
+    def stands_for(self, join: Prepared, alternative: Prepared) -> None:
+        """Take the matches of a join for those of an alternative of a rule."""
+        self._numbers[id(join)] = self._numbers[id(alternative)]
+        self._rules[id(join)] = self._rules[id(alternative)]
+        self._others.append(join)
+
+    def _parts(self, match: Match) -> list[Bound]:
+        """What each row of a match is made of."""
+        conjunct = match.prepared.conjunct
+        every = np.arange(match.length)
+        told = [atom for atom in conjunct.parts if self._is_named(match.prepared, atom)]
+        parts = [Bound(match, atom, every, match.rows(atom)) for atom in told]
+        for window in conjunct.repetitions:
+            if self._is_named(match.prepared, window.atom):
+                chains = match.chains(window.atom)
+                parts.append(Bound(match, window.atom, chains.owners, chains.members))
+        return parts
+
+    def groups(
+        self,
+        prepared: Prepared,
+        heads: Events,
+        parts: Sequence[Bound],
+        matches: Sequence[tuple[Match, Index]],
+    ) -> None:
         """All that is bound for one number is a derivation of the event in that row of ``heads``,
-        by a rule of which ``prepared`` is an alternative."""
+        by a rule of which ``prepared`` is an alternative. ``matches`` are all that are part of it,
+        each row with the number of the derivation."""
         named = [part for part in parts if self._is_named(part.match.prepared, part.atom)]
         if parts and not named:
             return
-        parts = named
-        none = np.empty(0, np.int64)
-        owners = np.concatenate([none, *(part.owners for part in parts)])
-        bound = np.concatenate([none, *map(self._bound, parts)])
-        sizes = [len(part.owners) for part in parts]
-        uses = np.repeat(np.array([self._use(p) for p in parts], np.int64), sizes)
-        hashes = np.concatenate([none.view(np.uint64), *(_hash(name_of_use(p)) for p in parts)])
-        terms = combined(np.repeat(hashes, sizes), bound.view(np.uint64))
-        order = np.lexsort((terms, owners))
-        owners, terms = owners[order], terms[order]
-        fresh = np.ones(len(order), dtype=np.bool_)
-        fresh[1:] = (owners[1:] != owners[:-1]) | (terms[1:] != terms[:-1])
-        chosen = order[fresh]
-        owners, terms = owners[fresh], terms[fresh]
+        owners, uses, bound, terms = self._once(named)
         total = np.zeros(len(heads), np.uint64)
         np.add.at(total, owners, terms)
         bare = np.flatnonzero(np.bincount(owners, minlength=len(heads)) == 0)
@@ -164,10 +185,27 @@ class Recorder:
             prepared,
             heads,
             np.concatenate([owners, bare]),
-            np.concatenate([uses[chosen], np.full(len(bare), self._no_atom(prepared))]),
-            np.concatenate([bound[chosen], np.zeros(len(bare), np.int64)]),
+            np.concatenate([uses, np.full(len(bare), self._no_atom(prepared))]),
+            np.concatenate([bound, np.zeros(len(bare), np.int64)]),
             total,
+            matches,
         )
+
+    def _once(self, parts: Sequence[Bound]) -> tuple[Index, Index, Index, Hashes]:
+        """What is bound, for each number and name once: numbers, uses, ids, and hashes of these."""
+        none = np.empty(0, np.int64)
+        owners = np.concatenate([none, *(part.owners for part in parts)])
+        bound = np.concatenate([none, *map(self._bound, parts)])
+        sizes = [len(part.owners) for part in parts]
+        uses = np.repeat(np.array([self._use(p) for p in parts], np.int64), sizes)
+        hashes = np.concatenate([none.view(np.uint64), *(hash_of(name_of_use(p)) for p in parts)])
+        terms = combined(np.repeat(hashes, sizes), bound.view(np.uint64))
+        order = np.lexsort((terms, owners))
+        owners, terms = owners[order], terms[order]
+        fresh = np.ones(len(order), dtype=np.bool_)
+        fresh[1:] = (owners[1:] != owners[:-1]) | (terms[1:] != terms[:-1])
+        chosen = order[fresh]
+        return owners[fresh], uses[chosen], bound[chosen], terms[fresh]
 
     def _is_named(self, prepared: Prepared, atom: int) -> bool:
         """Whether derivations tell of the events of an atom."""
@@ -181,11 +219,19 @@ class Recorder:
         uses: Index,
         bound: Index,
         terms: Hashes,
+        matches: Sequence[tuple[Match, Index]],
     ) -> None:
+        absent = []
+        if self._absences is not None:
+            absent = [(each, own) for match, own in matches for each in absences_of(match)]
+            for each, own in absent:
+                np.add.at(terms, own, each.hashes)
         event = prepared.conjunct.event
         ids = event_ids(self._schemas[event], heads)
-        rule = _hash((event, self._rules[id(prepared)]))
+        rule = hash_of((event, self._rules[id(prepared)]))
         derivations = combined(combined(rule, ids.view(np.uint64)), terms).view(np.int64)
+        if self._absences is not None:
+            self._absences += [replace(e, derivations=derivations[own]) for e, own in absent]
         ends = heads.end[owners]
         columns = {
             EVENT: pa.array(ids[owners]),
@@ -264,10 +310,3 @@ def _annotated(heads: Events, parts: Sequence[Bound]) -> Events:
         if said is not None:
             possible[part.owners[said[part.rows]]] = True
     return replace(heads, possible=possible) if possible.any() else heads
-
-
-@lru_cache(maxsize=1 << 12)
-def _hash(what: tuple[object, ...]) -> Hashes:
-    """A hash of a few names, the same everywhere, as an array of one."""
-    digest = hashlib.blake2b(repr(what).encode(), digest_size=8).digest()
-    return np.array([int.from_bytes(digest, "little")], np.uint64)

@@ -21,7 +21,7 @@ from thence.engine.output.recorder import BOUND, EVENT, ID, Recorder
 from thence.engine.state.derivation_store import (
     Store,
     Tables,
-    Tops,
+    TypedIds,
     closed,
     each_once,
     numbers,
@@ -80,14 +80,14 @@ class Told:
             return []
         working_on(rule)
         pairs = _pairs(store, asked, each_once(effects))
-        return [_told(rule, store, asked, *pairs)] if len(pairs[0]) else []
+        return [_paired(rule, store, asked, *pairs)] if len(pairs[0]) else []
 
-    def above_new(self) -> Tops:
+    def above_new(self) -> TypedIds:
         """All that rests on what is new, by type."""
         roots = self._since(0, self._recording.alternatives)
         return self.store.above(self._recording.bound_by, roots)
 
-    def _since(self, read: int, events: Iterable[str]) -> Tops:
+    def _since(self, read: int, events: Iterable[str]) -> TypedIds:
         """The events of some types of which there are new derivations, but for so many tables."""
         found = {event: [t[event] for t in self._new[read:] if event in t] for event in events}
         return {
@@ -123,13 +123,13 @@ def _pairs(store: Store, asked: Between, effects: Index) -> tuple[Index, Index]:
     leads = below.is_valid().to_numpy(zero_copy_only=False)
     if leads.any():
         inner = below.drop_null().to_numpy().astype(np.int64)
-        pairs = closed(pairs, size, numbered[count:][leads], inner)
+        pairs = closed(pairs, size, numbered[count:][leads], inner, lambda: _growing(asked))
     top, thing = np.divmod(pairs, size)
     shown = pc.is_in(known, value_set=from_numpy(effects)).to_numpy(zero_copy_only=False)[top]
     return known.to_numpy()[top[shown]], things.dictionary.to_numpy()[thing[shown]]
 
 
-def _told(rule: Prepared, store: Store, asked: Between, effects: Index, causes: Index) -> Events:
+def _paired(rule: Prepared, store: Store, asked: Between, effects: Index, causes: Index) -> Events:
     """Effects with their causes as events."""
     expect(len(effects), 16 * len(rule.conjunct.head.columns), lambda: _growing(asked))
     of_effect, rows = _archived(store, asked.effect, effects)

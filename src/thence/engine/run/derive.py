@@ -16,10 +16,10 @@ from time import perf_counter
 import numpy as np
 
 from thence.engine.arrays.array_types import Index
-from thence.engine.arrays.rows import concat, distinct, none_of, sliced, take
+from thence.engine.arrays.rows import concat, distinct, none_of, sliced
 from thence.engine.join.join import Ceiling, Cut, TooManyCandidates, join_in_chunks, joins
 from thence.engine.join.match import Match
-from thence.engine.join.search import holds
+from thence.engine.join.search import fulfilling
 from thence.engine.limits.growth import JOIN_ADVICE, Growth, expect, named, working_on
 from thence.engine.limits.measure import measured
 from thence.engine.output.collect import collected
@@ -104,11 +104,16 @@ class Moment:
     before: Mapping[str, int]
     now: Mapping[str, int]
     finalised_by: Mapping[Prepared, Lags]
+    between: tuple[int, int] | None = None
+    """A stretch of time, where a step is made in several."""
 
     def of(self, prepared: Prepared) -> Horizon:
         """The horizon of a join."""
         lags = self.finalised_by[prepared]
-        return Horizon(reached(lags, self.before), reached(lags, self.now))
+        before, now = reached(lags, self.before), reached(lags, self.now)
+        if self.between is not None:
+            before, now = max(before, self.between[0]), min(now, self.between[1])
+        return Horizon(before, now)
 
     @property
     def afterwards(self) -> Moment:
@@ -220,7 +225,7 @@ def _derived(
         measured(alternatives[0]).policy.add(before, len(merging), began)
         if not merging:
             return []
-        return [distinct(merged_results(merging, recorder).events)]
+        return [distinct(merged_results(merging, recorder))]
     if matches and not settled:
         matches = chosen(policy, matches, near.events)
     if policy.chooses:
@@ -451,13 +456,7 @@ class Sources:
 
     def filtered(self, atom: int, events: Events) -> Events:
         """Those of some events that fulfil what is asked of an atom alone."""
-        predicates = self.prepared.own_predicates(atom)
-        if not predicates or len(events) == 0:
-            return events
-        rels: list[Events] = [events] * len(self.prepared.uses)
-        match = Match(self.prepared, rels, len(events), {atom: np.arange(len(events))})
-        mask = holds(match, (), predicates)
-        return events if mask is None else take(events, mask)
+        return fulfilling(self.prepared, atom, events)
 
     def relations(self, term: Term) -> Sequence[Events]:
         """The relations of a term: of what is remembered, those rows that it can meet."""

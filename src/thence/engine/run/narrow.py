@@ -129,7 +129,9 @@ class Narrowed(Sequence[Events]):
         """Find the rows of some atoms that share a relation."""
         relation = self._old(group[0])
         held = max((len(self._found[atom]) for atom in self._events()), default=0)
-        unsorted = self._prepared.uses[group[0]].fact and not relation.runs
+        fact = self._prepared.uses[group[0]].fact
+        # Of a table, all rows where no key tells which: what is found out about them is kept.
+        unsorted = fact and (not relation.runs or self._partner(group)[0] is None)
         near: Near | None = None
         if unsorted or relation.most <= max(FULL * held, FEW):
             rows = self._given("old", group[0])

@@ -24,6 +24,7 @@ from thence.engine.limits.growth import (
 from thence.engine.limits.measure import Meter, derived, metered
 from thence.engine.output.event_ids import event_ids
 from thence.engine.output.recorder import Recorder
+from thence.engine.run.by_instants import by_instants
 from thence.engine.run.cause_pairs import Told
 from thence.engine.run.derive import Horizon, Inputs, Moment, derive, derive_strides
 from thence.engine.run.knows import Knows, look_up
@@ -37,6 +38,7 @@ from thence.engine.state.state import State, empty_relation
 from thence.engine.state.usable import usable
 from thence.engine.window.coverage import Gap, derived_gaps, looks_into
 from thence.logic.bounds import UNBOUNDED
+from thence.logic.conjunct import Column
 from thence.model.errors import LimitError
 from thence.model.events import Events
 from thence.plan.horizons import CLOCK, completed, reached
@@ -272,6 +274,37 @@ def _run_stage(
         }
         return _round(stage, every, inputs, known, moment, none, told, used)
     known_by_now = {name: Seen(held) for name, held in emitted.items()}
+    if not stage.in_order:
+        return _fixpoint(part, stage, inputs, known_by_now, moment, told, used)
+    old = dict(inputs.old)
+    total = {name: Growing(events) for name, events in none.items()}
+    taken = 0
+    for new, stretch in by_instants(stage, inputs, moment):
+        own = Inputs(old, new, inputs.known, last=inputs.last, gaps=inputs.gaps)
+        found = _fixpoint(part, stage, own, known_by_now, stretch, told, used)
+        for name, events in found.items():
+            total[name].add(events)
+            taken += len(events)
+        expect(taken, RECURSIVE, lambda: _recursing(stage))
+        later = {**new, **found}
+        old |= {name: old[name].added(events) for name, events in later.items() if len(events)}
+    return {name: events.all() for name, events in total.items()}
+
+
+def _fixpoint(
+    part: Part,
+    stage: Stage,
+    inputs: Inputs,
+    known_by_now: Mapping[str, Seen],
+    moment: Moment,
+    told: Told,
+    used: dict[str, Relation],
+) -> dict[str, Events]:
+    """What a recursion newly derives, each round from what the last one found, without what is
+    known by now; that is known then."""
+    nothing = _nothing(part)
+    none = {name: nothing[name].recent for name in stage.events}
+    every = range(len(stage.rules))
     total = {name: Growing(events) for name, events in none.items()}
     old = dict(inputs.old)
     nothing_new = {name: held.recent for name, held in nothing.items()}
@@ -334,7 +367,9 @@ def _recursing(stage: Stage) -> Growth:
 
 def _endless(stage: Stage, turns: int) -> LimitError:
     """The error of a recursion that goes on computing rows from rows."""
-    conjunct = stage.rules[-1][0].conjunct
+    joins = [alternative.conjunct for rule in stage.rules for alternative in rule]
+    computing = [c for c in joins if not all(isinstance(term, Column) for term in c.head.terms)]
+    conjunct = computing[0] if computing else joins[0]
     return LimitError(
         f"the recursion still computes new rows after {turns - 1:,} rounds, so it may never end",
         "bound what it computes with a condition, such as n < 100",

@@ -8,7 +8,7 @@ as of the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from thence.engine.arrays.array_types import Index, Mask
 from thence.engine.arrays.rows import concat, take
 from thence.engine.join.chains import spread
+from thence.engine.limits.growth import Growth, expect
 from thence.engine.output.recorder import BOUND, DERIVATION, EVENT, ID, USE, atom_of
 from thence.engine.state.relation import Relation
 from thence.engine.state.sorted_run import key_hashes, probes
@@ -31,8 +32,12 @@ from thence.plan.recording import Alternatives
 Tables = Mapping[str, Events]
 """A table for each of some types of events."""
 
-Tops = dict[str, Index]
+TypedIds = dict[str, Index]
 """Ids of events, by type."""
+
+READING = Growth(
+    "reading what events rest on", "let events be made of less, or ask for fewer of them", "pairs"
+)
 
 FEW = 4
 """Rows are looked up by an index where the table has so many times as many."""
@@ -99,7 +104,7 @@ class Store:
             {event: ids.all() for event, ids in known.items()},
         )
 
-    def above(self, bound_by: Mapping[str, Sequence[str]], roots: Mapping[str, Index]) -> Tops:
+    def above(self, bound_by: Mapping[str, Sequence[str]], roots: Mapping[str, Index]) -> TypedIds:
         """Some events, given by type and id, and all that rest on them; ``bound_by`` says which
         types of events bind those of a type."""
         known: dict[str, Ids] = {}
@@ -182,24 +187,33 @@ class Ids:
         return np.sort(np.concatenate([np.empty(0, np.int64), *self._runs]))
 
 
-def closed(pairs: Index, size: int, owners: Index, bound: Index) -> Index:
+def closed(
+    pairs: Index,
+    size: int,
+    owners: Index,
+    bound: Index,
+    growing: Callable[[], Growth] = lambda: READING,
+) -> Index:
     """What events rest on, through one another, until there is nothing more.
 
     Events have numbers, and so have the ``size`` things that they may rest on: "this event rests on
     that" is one number, ``event * size + thing``. ``pairs`` are those that are known, in order; and
-    each of the events ``owners`` is made of that in the same place of ``bound``.
+    each of the events ``owners`` is made of that in the same place of ``bound``. ``growing`` says
+    what it is that may grow beyond what a step may take.
 
     >>> closed(np.array([2, 3]), 2, np.array([0, 2]), np.array([1, 0])).tolist()
     [0, 1, 2, 3, 4, 5]
     """
     order = np.argsort(bound, kind="stable")
     owners, bound = owners[order], bound[order]
-    known, fresh = Ids(), pairs
+    known, fresh, total = Ids(), pairs, len(pairs)
     known.fresh(pairs)
     while len(fresh):
         events, things = np.divmod(fresh, size)
         first = np.searchsorted(bound, events, "left")
         sizes = np.searchsorted(bound, events, "right") - first
+        total += int(sizes.sum())
+        expect(total, 24, growing)
         found = owners[spread(first, sizes)] * size + np.repeat(things, sizes)
         fresh = known.fresh(each_once(found))
     return known.all()
@@ -215,11 +229,12 @@ def by_type(alternatives: Sequence[Prepared], rows: Events) -> list[tuple[str, M
 
 class Used(NamedTuple):
     """What a derivation does with an event: under which type and label it reads it, and whether the
-    event had to be absent."""
+    event had to be absent, or was collected."""
 
     event: str
     label: str | None
     absent: bool
+    collected: bool
 
 
 def uses_in(alternatives: Sequence[Prepared], rows: Events) -> tuple[list[Used | None], Index]:
@@ -232,9 +247,9 @@ def uses_in(alternatives: Sequence[Prepared], rows: Events) -> tuple[list[Used |
 
 
 def _used(alternative: Prepared, atom: int) -> Used:
-    windows, use = alternative.conjunct.windows, alternative.uses[atom]
-    absent = any(window.atom == atom and window.mode == "absent" for window in windows)
-    return Used(use.event, use.label, absent)
+    window, use = alternative.window(atom), alternative.uses[atom]
+    mode = None if window is None else window.mode
+    return Used(use.event, use.label, mode == "absent", mode == "collect")
 
 
 def numbers(rows: Events, column: str) -> Index:

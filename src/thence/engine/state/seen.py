@@ -21,7 +21,7 @@ from thence.model.events import Events
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
-_ROOM = 4
+_ROOM = 2
 """So many places there are at least for each hash; twice as many where they are made anew."""
 
 _SMALLEST = 1 << 10
@@ -96,8 +96,7 @@ _NONE: Index = np.empty(0, dtype=np.int64)
 
 
 class _Rows:
-    """Events in the order in which they come, in parts of which each is at least twice as long as
-    the next."""
+    """Events in the order in which they come."""
 
     __slots__ = ("_parts",)
 
@@ -106,13 +105,11 @@ class _Rows:
 
     def add(self, events: Events) -> None:
         """Take more events."""
-        parts = [events]
-        while self._parts and len(self._parts[-1]) < 2 * sum(map(len, parts)):
-            parts.append(self._parts.pop())
-        self._parts.append(concat(parts[::-1]))
+        self._parts.append(events)
 
     def take(self, rows: Index) -> Events:
         """Some events by their numbers, in any order."""
+        self._join()
         found, first = [], 0
         for part in self._parts:
             own = rows[(rows >= first) & (rows < first + len(part))]
@@ -120,6 +117,18 @@ class _Rows:
                 found.append(take(part, own - first))
             first += len(part)
         return concat(found)
+
+    def _join(self) -> None:
+        """Join parts, such that each is at least twice as long as the next."""
+        joined: list[list[Events]] = []
+        sizes: list[int] = []
+        for part in self._parts:
+            joined.append([part])
+            sizes.append(len(part))
+            while len(sizes) > 1 and sizes[-2] < 2 * sizes[-1]:
+                sizes[-2:] = [sizes[-2] + sizes[-1]]
+                joined[-2:] = [joined[-2] + joined[-1]]
+        self._parts = [concat(parts) for parts in joined]
 
 
 class Seen:

@@ -116,8 +116,9 @@ class KeyIndex:
         rows = self._order[spread(first, sizes)]
         rows.sort()
         # Hashes that have their leading bits in common find the same rows.
-        if (rows[1:] == rows[:-1]).any():
-            rows = np.unique(rows)
+        first_of_kind = rows[1:] != rows[:-1]
+        if not first_of_kind.all():
+            rows = rows[np.concatenate(([True], first_of_kind))]
         return rows.astype(np.int64)
 
     def _find_one(self, probes: Probes) -> Index:

@@ -30,9 +30,12 @@ from thence.lang.python.pattern_functions import sequence as sequence
 from thence.lang.python.pattern_functions import ticks as ticks
 from thence.lang.python.patterns import Definition as Definition
 from thence.lang.python.patterns import Pattern as Pattern
+from thence.lang.python.reactions import Reaction as Reaction
+from thence.lang.python.reactions import call as call
+from thence.lang.python.reactions import on as on
+from thence.lang.python.reactions import post as post
 from thence.lang.python.table_changes import delete as delete
 from thence.lang.python.table_changes import insert as insert
-from thence.lang.python.table_changes import on as on
 from thence.lang.python.values import Attribute as Attribute
 from thence.lang.python.values import Value as Value
 from thence.lang.python.values import var as var

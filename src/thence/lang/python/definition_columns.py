@@ -41,10 +41,11 @@ def columns_of(
             raise BuildError(f"the name of a column is one line, unlike {alias!r}")
         given = value if isinstance(value, Aggregated) else value_of(value, f"select({alias}=…)")
         terms.append((alias, given))
-    return tuple(terms), column_names([(alias, _preferred(value)) for alias, value in terms])
+    return tuple(terms), column_names([(alias, preferred(value)) for alias, value in terms])
 
 
-def _preferred(value: Value | Aggregated) -> str | None:
+def preferred(value: Value | Aggregated) -> str | None:
+    """The name that a value suggests by itself."""
     match value:
         case Variable(name) | AttributeOf(_, name):
             return name

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thence.lang.python.events import Table
+from thence.lang.python.identity import Origin
 from thence.lang.python.places import Place, calling_place
 from thence.lang.python.values import Literal_, is_name, value_of
 from thence.logic.expr import Const
@@ -34,14 +35,13 @@ def fact(relation: type[Table] | str, /, *values: Any, **named: Any) -> Stated:
     ['a', 'b']
     """
     schema: EventSchema | None = None
-    if isinstance(relation, type) and issubclass(relation, Table) and relation._declared:
-        schema = relation._declared.schema
-        name = relation._declared.name
-        given = dict(zip(relation._declared.columns, values, strict=False)) | named
-        unknown = [each for each in named if each not in relation._declared.columns]
-        if unknown or len(given) != len(values) + len(named) or len(values) > len(given):
+    declared: Origin | None = getattr(relation, "_declared", None)
+    if declared is not None and declared.is_table:
+        schema, name, columns = declared.schema, declared.name, declared.columns
+        given = dict(zip(columns, values, strict=False)) | named
+        if set(given) != set(columns) or len(values) + len(named) != len(columns):
             raise BuildError(f"the columns of this row are not those of {schema}, each once")
-        values = tuple(given.get(each) for each in relation._declared.columns)
+        values = tuple(given[each] for each in columns)
     elif isinstance(relation, str) and is_name(relation) and not named:
         name = relation
     else:

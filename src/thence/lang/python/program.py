@@ -17,7 +17,8 @@ from thence.lang.python.patterns import (
     Timed,
 )
 from thence.lang.python.places import Spans
-from thence.lang.python.table_changes import Reaction
+from thence.lang.python.reactions import Reaction
+from thence.lang.python.table_changes import ChangeReaction
 from thence.lang.python.walk import inner_patterns
 from thence.logic.check.problems import Problems
 from thence.logic.ops import Change, Fact, LogicProgram, Rule
@@ -34,22 +35,23 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     Raises CheckError with what is wrong with names and policies, BuildError with anything else.
     """
     listed = [item for item in items if isinstance(item, Definition)]
-    reactions = [item for item in items if isinstance(item, Reaction)]
     stated = [item for item in items if isinstance(item, Stated)]
+    reactions = [item for item in items if isinstance(item, Reaction)]
     for item in items:
-        if not isinstance(item, Definition | Stated | Reaction) and not _is_event(item):
+        known = isinstance(item, Definition | Stated | Reaction | ChangeReaction)
+        if not known and not _is_event(item):
             raise BuildError(_not_a_part(item))
-    changing = [each.definition for each in reactions]
-    apart = {id(each) for each in changing}
-    definitions = [each for each in _with_needed([*listed, *changing]) if id(each) not in apart]
+    changing = [item for item in items if isinstance(item, ChangeReaction)]
+    reacted = [each.definition for each in reactions] + [each.definition for each in changing]
+    definitions = _with_needed(listed, reacted)
     schemas: dict[str, EventSchema] = {}
     declared = [item._declared for item in items if isinstance(item, type)]  # type: ignore[attr-defined]
-    used = [origin for each in (*definitions, *changing) for origin in _origins(each.pattern)]
+    used = [origin for each in (*definitions, *reacted) for origin in _origins(each.pattern)]
     spans, problems = Spans(), Problems(Source(""))
     for origin in (*declared, *used):
         if origin is not None and origin.schema is not None:
             _declare(origin.schema, schemas, spans.of(origin.place), problems)
-    for reaction in reactions:
+    for reaction in changing:
         _declare(reaction.schema, schemas, spans.of(reaction.place), problems)
     for row in stated:
         if row.schema is not None:
@@ -76,15 +78,22 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
             lower_rule(reaction.definition, reaction.definition.columns, spans, problems),
             spans.of(reaction.place),
         )
-        for reaction in reactions
+        for reaction in changing
     ]
     facts = tuple(Fact(row.relation, row.values, spans.of(row.place)) for row in stated)
+    reacting = tuple(
+        each.logic(
+            lower_rule(each.definition, each.definition.columns, spans, problems),
+            spans.of(each.place),
+        )
+        for each in reactions
+    )
     source = problems.source = spans.source
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
     return LogicProgram(
-        streams, tuple(rules), source, tables, tuple(deductions), facts, tuple(changes)
+        streams, tuple(rules), source, tables, tuple(deductions), facts, reacting, tuple(changes)
     )
 
 
@@ -98,14 +107,18 @@ def _not_a_part(item: object) -> str:
             "thence.build takes definitions, and this is a pattern: say what it derives, with "
             "p.select('name', column=…)"
         )
-    return f"thence.build takes definitions, which p.select('name', …) makes, not {item!r}"
+    return (
+        "thence.build takes definitions, which p.select('name', …) makes, and reactions, which "
+        f"thence.on(…) makes, not {item!r}"
+    )
 
 
-def _with_needed(listed: Sequence[Definition]) -> list[Definition]:
-    """The definitions listed, each with those that it needs and that are not listed before it."""
-    known = {id(each) for each in listed}
+def _with_needed(listed: Sequence[Definition], reacting: Sequence[Definition]) -> list[Definition]:
+    """The definitions listed, each with those that it needs and that are not listed before it; and
+    those that reactions need."""
+    known = {id(each) for each in (*listed, *reacting)}
     found: list[Definition] = []
-    for each in listed:
+    for each in (*listed, *reacting):
         ready: list[Definition] = []
         stack = [each]
         while stack:
@@ -117,7 +130,8 @@ def _with_needed(listed: Sequence[Definition]) -> list[Definition]:
                     known.add(id(needed))
                     stack.append(needed)
         found.extend(reversed(ready))
-    return found
+    own = {id(each) for each in reacting}
+    return [each for each in found if id(each) not in own]
 
 
 def _origins(root: Pattern) -> Iterator[Origin]:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from thence.lang.python.events import Table
 from thence.lang.python.identity import Origin
-from thence.lang.python.patterns import Definition, Filtered, Occurrence, Pattern
-from thence.lang.python.places import Place, calling_place
+from thence.lang.python.patterns import Definition, Pattern
+from thence.lang.python.places import Place
 from thence.lang.python.values import Value, value_of
 from thence.model.errors import BuildError
 from thence.model.schema import EventSchema
@@ -25,8 +25,8 @@ class TableChange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reaction:
-    """What is done on an event. Made by ``on``; give it to ``thence.build``."""
+class ChangeReaction:
+    """What an event does to a table. Made by ``on``; give it to ``thence.build``."""
 
     definition: Definition
     action: TableChange
@@ -69,21 +69,9 @@ def _change(
     return TableChange(verb, table._declared, terms)
 
 
-def on(pattern: Pattern, action: TableChange) -> Reaction:
-    """Change a table wherever an event happens: ``on(o.where(o.a > 1), insert(Linked, o.a, o.b))``.
-
-    Give it to :func:`thence.build` beside the definitions.
-    """
-    inner = pattern
-    while isinstance(inner, Filtered):
-        inner = inner.inner
-    if not isinstance(inner, Occurrence) or inner._origin.is_table:
-        raise BuildError(
-            "on takes an event, perhaps with conditions: o = opened('o'), then on(o.where(…), …)"
-        )
-    if not isinstance(action, TableChange):
-        raise BuildError("on takes what is done: thence.insert(…) or thence.delete(…)")
-    place = calling_place()
+def changed_by(pattern: Pattern, action: TableChange, place: Place) -> ChangeReaction:
+    """What an event does to a table, wherever it happens."""
     name = f"{action.verb} {action.table.name}"
     columns = tuple(column for column, _ in action.terms)
-    return Reaction(Definition(name, columns, action.terms, pattern, place), action, place)
+    definition = Definition(name, columns, action.terms, pattern, place)
+    return ChangeReaction(definition, action, place)

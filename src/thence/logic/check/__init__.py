@@ -16,6 +16,7 @@ from thence.logic.check.endless import invents_values
 from thence.logic.check.facts import check_facts
 from thence.logic.check.graph import check_recursion, dependency_graph
 from thence.logic.check.problems import Problems
+from thence.logic.check.reactions import check_reactions
 from thence.logic.check.rules import check_columns, check_rule
 from thence.logic.check.scopes import view_of
 from thence.logic.check.typing import (
@@ -54,6 +55,9 @@ class Checked:
     strata: tuple[tuple[str, ...], ...]
     recursive: frozenset[str]
     warnings: tuple[Diagnostic, ...]
+    doubts: Mapping[str, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    """Recursion that goes through absence, collecting or choosing, by its first event: what is
+    wrong with it unless it only looks back in time."""
     knowledge: Knowledge = field(default_factory=Knowledge)
 
 
@@ -77,16 +81,18 @@ def check_program(program: LogicProgram) -> Checked:
         check_columns(rule, problems)
     problems.raise_if_any()
     graph = dependency_graph(views)
-    check_recursion(graph, problems)
+    doubts = check_recursion(graph, problems)
     columns = infer_columns(tuple(declared.values()), views, graph)
     tables = frozenset(knowledge.schemas)
     for view in views:
         check_rule(view, columns, first_rules, problems)
         check_facts(view, tables, problems)
     check_changes(program, columns, problems)
+    check_reactions(program.reactions, declared, columns, problems)
     problems.raise_if_any()
     check_known(columns, first_rules, views, problems)
     problems.raise_if_any()
     schemas = dict(declared)
     schemas |= {name: derived_schema(rule, columns[name]) for name, rule in first_rules.items()}
-    return Checked(program, schemas, graph.strata, graph.recursive, problems.warnings(), knowledge)
+    strata, warnings = graph.strata, problems.warnings()
+    return Checked(program, schemas, strata, graph.recursive, warnings, doubts, knowledge)

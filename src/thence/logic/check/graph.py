@@ -15,6 +15,7 @@ from thence.logic.check.problems import Problems
 from thence.logic.check.scopes import RuleView
 from thence.logic.expr import Aggregate
 from thence.logic.policy import UNRESTRICTED
+from thence.model.errors import Diagnostic, diagnose
 from thence.model.source import Span
 
 _MOST_CYCLES = 10
@@ -115,11 +116,13 @@ def _components(edges: Mapping[str, Sequence[Dependency]]) -> Iterable[list[str]
 
 
 def check_recursion(
-    graph: Graph,
-    problems: Problems,
-    allowed: str = "recursion may only go through events that occur",
-) -> None:
-    """Refuse recursion through absence, collecting or choosing, and show the cycle."""
+    graph: Graph, problems: Problems, allowed: str | None = None
+) -> dict[str, tuple[Diagnostic, ...]]:
+    """Refuse recursion through repetition, and give what is to be said of one through absence,
+    collecting or choosing, by its first event: it has a meaning where it only looks back in time.
+    Each shows the cycle. Where there is no time, ``allowed`` says what recursion may go through,
+    and all other is refused."""
+    doubts: dict[str, tuple[Diagnostic, ...]] = {}
     for component in graph.strata:
         if component[0] not in graph.recursive:
             continue
@@ -129,7 +132,13 @@ def check_recursion(
             for edge in graph.dependencies[name]:
                 if edge.how and edge.event in members and shown < _MOST_CYCLES:
                     shown += 1
-                    _refuse(edge, _way(graph, members, edge.event, name), problems, allowed)
+                    said = _said(edge, _way(graph, members, edge.event, name), allowed)
+                    if edge.how == "repeat " or allowed is not None:
+                        problems.error(edge.span, *said)
+                    else:
+                        doubt = diagnose(problems.source, edge.span, *said)
+                        doubts[component[0]] = (*doubts.get(component[0], ()), doubt)
+    return doubts
 
 
 def _way(graph: Graph, members: set[str], start: str, goal: str) -> list[Dependency]:
@@ -149,7 +158,8 @@ def _way(graph: Graph, members: set[str], start: str, goal: str) -> list[Depende
     return way[::-1]
 
 
-def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems, allowed: str) -> None:
+def _said(edge: Dependency, way: Sequence[Dependency], allowed: str | None) -> tuple[str, str]:
+    """What is wrong with a cycle, and what to do."""
     steps = [edge.head, *(f"{step.how}{step.event}" for step in (edge, *way))]
     if len(steps) > _LONGEST_CYCLE:
         steps = [*steps[: _LONGEST_CYCLE // 2], "…", *steps[-(_LONGEST_CYCLE // 2) :]]
@@ -164,4 +174,11 @@ def _refuse(edge: Dependency, way: Sequence[Dependency], problems: Problems, all
         message = f"'{edge.head}' aggregates what depends on it: {cycle}"
     else:
         message = f"'{edge.head}' is collected from what depends on it: {cycle}"
-    problems.error(edge.span, message, f"break the cycle: {allowed}")
+    if allowed is not None:
+        return message, f"break the cycle: {allowed}"
+    if edge.how == "repeat ":
+        return message, "break the cycle: recursion may only go through events that occur"
+    return message, (
+        "break the cycle, or let it only look back: at what ends before the result does, and let "
+        "results end with an event"
+    )

@@ -8,10 +8,11 @@ A relation with aggregates is **folded** from the matches of its rules' bodies.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from thence.logic.changes import renamed
 from thence.logic.check.typing import head_types
 from thence.logic.conjunct import INNER
 from thence.logic.expr import Aggregate, Expr, Var
@@ -37,6 +38,9 @@ class Closure:
     moving: tuple[str, ...]
     edges: str
     starts: str
+    plain: bool = False
+    """Whether it starts along the same rows along which it moves on: those from the columns that
+    stay to the ones that move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,24 @@ class Reasoning:
     def relations(self) -> frozenset[str]:
         """All that is derived."""
         return frozenset({*self.knowledge.rules_of, *self.closures, *self.foldings})
+
+    def copied(self, relation: str) -> tuple[str, dict[str, str]] | None:
+        """The table of which a relation is a copy, and which of its columns each column is; None
+        where there is more to do than that."""
+        rules = self.knowledge.rules_of.get(relation, ())
+        if len(rules) != 1 or len(found := bodies(rules[0])) != 1:
+            return None
+        (body,) = found
+        if len(body.rows) != 1 or body.absent or body.conditions:
+            return None
+        row = body.rows[0]
+        args = {value: name for name, value in row.atom.args if isinstance(value, Var)}
+        terms = {term.name: term.value for term in rules[0].terms}
+        if len(args) != len(row.atom.args) or row.atom.event in self.relations:
+            return None
+        if not all(isinstance(value, Var) and value in args for value in terms.values()):
+            return None
+        return row.atom.event, {n: args[v] for n, v in terms.items() if isinstance(v, Var)}
 
     def bound(self, relation: str, columns: Collection[str]) -> tuple[str, ...]:
         """By which of some columns that are bound a relation is asked, in the order of its
@@ -206,7 +228,37 @@ def _closure(
     if any(_kind(types, name) not in _SEARCHED for name in names):
         return None
     fixed = tuple(name for name in names if name not in changing)
-    return Closure(relation, fixed, order, edges, starts), [*made, *steps]
+    plain = len(made) == len(steps) == 1 and _is_plain(made[0], steps[0], fixed, order, types)
+    return Closure(relation, fixed, order, edges, starts, plain), [*made, *steps]
+
+
+def _is_plain(
+    start: Rule, step: Rule, fixed: tuple[str, ...], moving: tuple[str, ...], schema: EventSchema
+) -> bool:
+    """Whether the rows with which a closure starts are those along which it moves."""
+    if [schema.type_of(name) for name in fixed] != [schema.type_of(name) for name in moving]:
+        return False
+    if isinstance(step.body, Atom) and step.body.event == start.event:
+        return True
+    named = dict(zip(schema.names, start.terms, strict=True))
+    terms = [named[name].value for name in (*fixed, *moving)]
+    return _canonical(start, terms) == _canonical(step, [term.value for term in step.terms])
+
+
+def _canonical(rule: Rule, terms: Sequence[object]) -> object:
+    """A rule's body with names that say only where they stand; None where a term is no variable."""
+    names: dict[str, str] = {}
+    for term in terms:
+        if not isinstance(term, Var):
+            return object()
+        names.setdefault(term.name, f"v{len(names)}")
+    if len(names) != len(terms):
+        return object()
+
+    def other(name: str) -> str:
+        return names.setdefault(name, f"v{len(names)}")
+
+    return renamed(rule.body, str, other)
 
 
 def _kind(schema: EventSchema, name: str) -> str:

@@ -147,7 +147,7 @@ class _Demand:
         terms = _terms(asked[1], [values[name] for name in asked[1]])
         conditions = tuple(c for c in body.conditions if known.issuperset(reads(c)))
         if not self.is_same(asked, terms, done):
-            pattern = conjunction(done, (), conditions)
+            pattern = conjunction(tuple(_readable(row, known) for row in done), (), conditions)
             rule = Rule(ask_name(asked), terms, pattern, row.atom.span, row.atom.span)
             if rule not in self.rules:
                 self.rules.append(rule)
@@ -161,6 +161,16 @@ class _Demand:
         first = done[0].atom
         same = tuple((term.name, term.value) for term in terms) == first.args
         return first.event == ask_name(asked) and same
+
+
+def _readable(row: Row, known: frozenset[Expr]) -> Row:
+    """A row without the arguments that are computed from what is bound only later."""
+    args = tuple(
+        (name, value)
+        for name, value in row.atom.args
+        if isinstance(value, Var) or known.issuperset(reads(value))
+    )
+    return Row(replace(row.atom, args=args), row.label)
 
 
 def _bound(row: Row, known: frozenset[Expr]) -> list[tuple[str, Expr]]:

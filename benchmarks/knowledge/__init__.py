@@ -1,0 +1,1 @@
+"""Relations that rules derive, against libraries for graphs."""

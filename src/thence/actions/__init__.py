@@ -1,0 +1,1 @@
+"""What is done with results: payloads are made, delivered, tried again, and kept if all fails."""
