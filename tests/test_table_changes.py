@@ -118,6 +118,8 @@ def test_what_the_engine_must_keep_is_said_in_terms_of_the_table() -> None:
     [
         ("on a(x): insert tt(x);", "no table 'tt' is declared, and events change tables. Did you"),
         ("on a(x): insert a(x);", "no table 'a' is declared, and events change tables."),
+        ("on a(x): insert into t(x, x);", "insert takes the name of a table and values for its"),
+        ("on a(x): delete t;", "delete takes the name of a table and values for its columns"),
         ("on a(x): insert t(x);", "a row that is inserted has a value in 'y'"),
         ("on a(x): insert t(x, _);", "a row that is inserted has a value in 'y'"),
         ("on a(x): delete t(x, 1, 2);", "'t' has no such column"),

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thence.logic.check.aggregates import collect_of
-from thence.logic.check.changes import check_changes
 from thence.logic.check.deductions import check_deductions
 from thence.logic.check.endless import invents_values
 from thence.logic.check.facts import check_facts
@@ -19,6 +18,7 @@ from thence.logic.check.problems import Problems
 from thence.logic.check.reactions import check_reactions
 from thence.logic.check.rules import check_columns, check_rule
 from thence.logic.check.scopes import view_of
+from thence.logic.check.table_changes import check_changes
 from thence.logic.check.typing import (
     check_known,
     derived_schema,

@@ -18,6 +18,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from thence.logic.alternatives import alternatives
 from thence.logic.auxiliary import OWN, Auxiliary
 from thence.logic.changes import changed
 from thence.logic.conjunct import INNER
@@ -32,6 +33,7 @@ from thence.logic.ops import (
     Label,
     LogicProgram,
     NoFact,
+    Or,
     Pattern,
     Rule,
     SemiJoin,
@@ -58,6 +60,7 @@ def with_changing_tables(program: LogicProgram, auxiliary: Auxiliary) -> LogicPr
 class _Lowering:
     def __init__(self, program: LogicProgram, auxiliary: Auxiliary) -> None:
         self.tables = {each.name: each for each in program.tables if each.name in program.changed}
+        self.rows = program.looked_up
         self.changes = program.changes
         self.auxiliary = auxiliary
 
@@ -70,7 +73,12 @@ class _Lowering:
         numbers = count(1)
 
         def change(node: Any) -> Any:
-            if isinstance(node, And) and any(self.table_of(part) for part in node.parts):
+            if not isinstance(node, And):
+                return node
+            flat = self.flattened(node)
+            if flat is not node:
+                return changed(flat, change)
+            if any(self.table_of(part) for part in node.parts):
                 return self.joined(node, change, definitions, numbers)
             return node
 
@@ -83,12 +91,43 @@ class _Lowering:
             pattern = pattern.pattern
         return self.tables.get(pattern.event) if isinstance(pattern, Atom) else None
 
+    def flattened(self, node: And) -> Pattern:
+        """A conjunction in which look-ups stand beside what asks for them, and not in conjunctions
+        or choices of their own."""
+        if any(self.looks_up(part) for part in node.parts if any_of(part, Or)):
+            return Or(tuple(alternatives(node)), node.span)
+        parts: list[Pattern] = []
+        conditions: list[Expr] = []
+        for part in node.parts:
+            if self.looks_up(part) and self.table_of(part) is None:
+                while isinstance(part, Label | Where):
+                    conditions += [part.condition] if isinstance(part, Where) else []
+                    part = part.pattern
+                assert isinstance(part, And)
+                parts += part.parts
+            else:
+                parts.append(part)
+        if len(parts) == len(node.parts):
+            return node
+        found: Pattern = And(tuple(parts), node.span)
+        for condition in conditions:
+            found = Where(found, condition, node.span)
+        return found
+
+    def looks_up(self, pattern: Pattern) -> bool:
+        """Whether a pattern is made of look-ups alone, some into tables that events change."""
+        atoms = [part.event for part in walk(pattern) if isinstance(part, Atom)]
+        timeless = all(
+            isinstance(p, Atom | And | Or | Where | Label | NoFact) for p in walk(pattern)
+        )
+        return timeless and self.rows.issuperset(atoms) and not self.tables.keys().isdisjoint(atoms)
+
     def without_lookups(self, pattern: Pattern) -> Pattern:
         """A pattern that occurs wherever another does, and looks into no table that changes."""
 
         def change(node: Any) -> Any:
-            if isinstance(node, And) and any(self.table_of(part) for part in node.parts):
-                left = tuple(part for part in node.parts if self.table_of(part) is None)
+            if isinstance(node, And) and any(self.looks_up(part) for part in node.parts):
+                left = tuple(part for part in node.parts if not self.looks_up(part))
                 return changed(left[0] if len(left) == 1 else And(left, node.span), change)
             return node
 
@@ -125,7 +164,7 @@ class _Lowering:
             if isinstance(part, NoFact):
                 absent.append(NoFact(Where(row[1], then), part.span))
             else:
-                found = Where(SemiJoin(found, row[1], node.span), then)
+                found = SemiJoin(found, Where(row[1], then), node.span)
         return And((found, *absent), node.span) if absent else found
 
     def held(self, table: EventSchema, part: Pattern, asked: Label) -> str:
@@ -174,6 +213,11 @@ class _Lowering:
                 row = Where(row, Call("<", (since, TimeOf(label, "end"))))
             absent.append(NoFact(row))
         return And((body, *absent)) if absent else body
+
+
+def any_of(pattern: Pattern, kind: type[Pattern]) -> bool:
+    """Whether some part of a pattern is of a kind."""
+    return any(isinstance(part, kind) for part in walk(pattern))
 
 
 def _row(part: Pattern, held: str, label: str) -> tuple[str, Pattern]:

@@ -65,7 +65,7 @@ def _check_row(change: Change, table: EventSchema, columns: Columns, problems: P
     check_rule(view, known, {rule.event: rule}, problems)
     types = RuleTypes(view, known)
     for term in rule.terms:
-        wanted = table.type_of(term.name)
+        declared = table.type_of(term.name)
         try:
             found = types.of_term(term.value)
         except (TypeProblem, Unknown):  # which the rule's own checks have said
@@ -76,16 +76,16 @@ def _check_row(change: Change, table: EventSchema, columns: Columns, problems: P
                 "a change is by one event, so there is nothing to aggregate",
                 "aggregate in a rule, and let what it derives change the table",
             )
-        elif wanted is not None and not _fits(found, wanted):
+        elif declared is not None and not _fits(found, declared):
             problems.error(
                 term.span,
-                f"{table.name}.{term.name} is {wanted}, and this is {found}",
-                f"write cast(… as {wanted}), or declare the column as {found}",
+                f"{table.name}.{term.name} is {declared}, and this is {found}",
+                f"write cast(… as {declared}), or declare the column as {found}",
             )
 
 
-def _fits(found: Type, wanted: Type) -> bool:
-    return found in (wanted, NULL)
+def _fits(found: Type, declared: Type) -> bool:
+    return found in (declared, NULL)
 
 
 def _check_policies(
