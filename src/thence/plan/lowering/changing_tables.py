@@ -94,7 +94,7 @@ class _Lowering:
     def flattened(self, node: And) -> Pattern:
         """A conjunction in which look-ups stand beside what asks for them, and not in conjunctions
         or choices of their own."""
-        if any(self.looks_up(part) for part in node.parts if any_of(part, Or)):
+        if any(self.looks_up(part) for part in node.parts if _any_of(part, Or)):
             return Or(tuple(alternatives(node)), node.span)
         parts: list[Pattern] = []
         conditions: list[Expr] = []
@@ -138,10 +138,10 @@ class _Lowering:
         self, node: And, change: Any, definitions: Mapping[str, Label], numbers: Any
     ) -> Pattern:
         """A conjunction joined with the rows that its look-ups find at its end."""
-        beside = tuple(part for part in node.parts if self.table_of(part) is None)
-        asking = self.without_lookups(And(beside, node.span) if beside[1:] else beside[0])
+        others = tuple(part for part in node.parts if self.table_of(part) is None)
+        asking = self.without_lookups(And(others, node.span) if others[1:] else others[0])
         lookups = [part for part in node.parts if self.table_of(part) is not None]
-        inner = tuple(changed(part, change) for part in beside)
+        inner = tuple(changed(part, change) for part in others)
         whole = f"{INNER}whole {next(numbers)}"
         found: Pattern = Label(
             whole, inner[0] if len(inner) == 1 else And(inner, node.span), node.span, hidden=True
@@ -215,7 +215,7 @@ class _Lowering:
         return And((body, *absent)) if absent else body
 
 
-def any_of(pattern: Pattern, kind: type[Pattern]) -> bool:
+def _any_of(pattern: Pattern, kind: type[Pattern]) -> bool:
     """Whether some part of a pattern is of a kind."""
     return any(isinstance(part, kind) for part in walk(pattern))
 
