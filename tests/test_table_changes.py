@@ -101,6 +101,14 @@ def test_a_row_with_null_is_deleted_by_what_says_nothing_of_the_column() -> None
     assert ends(program.run(events, tables={"t": rows}), "r") == [1, 3]
 
 
+def test_rules_begin_anew_where_other_events_change_their_table() -> None:
+    later = ROADS.replace("on closed(a, b):", "on closed(a, b) where a > 1:")
+    session = thence.compile(ROADS).session(allow_unbounded=True)
+    session.push(EVENTS)
+    assert session.replace(thence.compile(later)).begun == ("possible", "blocked")
+    assert session.replace(thence.compile(later)).kept == ("possible", "blocked")
+
+
 def test_literals_have_the_types_of_their_columns() -> None:
     program = thence.compile("""
         event a(x int);
