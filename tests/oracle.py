@@ -89,11 +89,7 @@ def meaning(
         float_columns(program),
         gaps=gaps or {},
     )
-    state_facts(program, history)
-    for component in components(program.deductions):
-        rules = [rule for rule in program.deductions if rule.event in component]
-        while any(add_rows(history, rule, folded, in_types) for rule in rules):
-            pass
+    reason(program, history)
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
         for instant in instants(history, rules, component):
@@ -104,6 +100,15 @@ def meaning(
             pass
     derived = {rule.event for rule in program.rules}
     return {name: {(e.values, e.at.start, e.at.end) for e in known[name]} for name in derived}
+
+
+def reason(program: LogicProgram, history: History) -> None:
+    """Add all facts that a program says, and all that follow from them."""
+    state_facts(program, history)
+    for component in components(program.deductions):
+        rules = [rule for rule in program.deductions if rule.event in component]
+        while any(add_rows(history, rule, folded, in_types) for rule in rules):
+            pass
 
 
 def horizons_of(until: Until, inputs: list[str], ends: list[int]) -> dict[str, int | None]:
