@@ -31,8 +31,8 @@ from thence.lang.text import format_program
 from thence.logic.check import check_program
 from thence.logic.check.typing import _labelled_atoms
 from thence.logic.expr import Attr
-from thence.logic.ops import Atom, HeadTerm, Label, LogicProgram, Pattern, Rule, walk
-from thence.model.schema import Attribute, EventSchema
+from thence.logic.ops import Atom, Change, HeadTerm, Label, LogicProgram, Pattern, Rule, walk
+from thence.model.schema import Attribute, EventSchema, Validity
 from thence.model.source import Source
 from thence.model.types import Type
 
@@ -58,6 +58,7 @@ class Combined:
             (EventSchema(CLOCK, ()), *(event for part in parts for event in part.events)),
             tuple(rule for part in parts for rule in part.rules),
             tables=tuple(each for part in parts for each in part.tables),
+            changes=tuple(change for part in parts for change in part.changes),
             deductions=tuple(rule for part in parts for rule in part.deductions),
             facts=tuple(fact for part in parts for fact in part.facts),
         )
@@ -131,7 +132,14 @@ def renamed(text: str, prefix: str) -> LogicProgram:
         columns = [
             Attribute(_column(schemas, event.name, a.name), a.type) for a in event.attributes
         ]
-        return replace(event, name=_event(prefix, event.name), attributes=tuple(columns))
+        valid = event.valid and Validity(
+            *(
+                side if side not in event.names else _column(schemas, event.name, side)
+                for side in (event.valid.since, event.valid.until)
+            )
+        )
+        name = _event(prefix, event.name)
+        return replace(event, name=name, attributes=tuple(columns), valid=valid)
 
     # Columns that only facts say have no names that could be written: they are declared here.
     heads = {schema.name for schema in program.tables} | {r.event for r in program.deductions}
@@ -144,7 +152,15 @@ def renamed(text: str, prefix: str) -> LogicProgram:
         facts=tuple(
             replace(fact, relation=_event(prefix, fact.relation)) for fact in program.facts
         ),
+        changes=tuple(_change(change, schemas, prefix) for change in program.changes),
     )
+
+
+def _change(change: Change, schemas: Schemas, prefix: str) -> Change:
+    # Its rule has the columns of the table that it changes, or some of them.
+    named = {**schemas, change.rule.event: schemas[change.table]}
+    rule = _rule(change.rule, named, prefix)
+    return replace(change, table=_event(prefix, change.table), rule=rule)
 
 
 def _rule(rule: Rule, schemas: Schemas, prefix: str) -> Rule:
@@ -169,14 +185,19 @@ def _rule(rule: Rule, schemas: Schemas, prefix: str) -> Rule:
             return replace(node, **changed)
         return node
 
-    names = schemas[rule.event].names
     terms = tuple(
         HeadTerm(_column(schemas, rule.event, name), renew(term.value))
-        for name, term in zip(names, rule.terms, strict=True)
+        for name, term in zip(_names(rule, schemas), rule.terms, strict=True)
     )
     body: Pattern = renew(rule.body)
     event = _event(prefix, rule.event)
     return Rule(event, terms, body, policy=rule.policy, hidden=rule.hidden)
+
+
+def _names(rule: Rule, schemas: Schemas) -> tuple[str, ...]:
+    """The columns of a rule: those of its event, unless it is of a change, which says its own."""
+    names = schemas[rule.event].names
+    return names if len(names) == len(rule.terms) else tuple(term.name for term in rule.terms)
 
 
 def _event(prefix: str, event: str) -> str:

@@ -17,6 +17,7 @@ from functools import reduce
 from itertools import product
 from typing import Any
 
+from oracle_changes import add_versions, triggers
 from oracle_history import Event, History, Interval, types_in
 from oracle_knowledge import add_rows, state_facts
 from oracle_patterns import (
@@ -88,9 +89,12 @@ def meaning(
         program.rules,
         float_columns(program),
         gaps=gaps or {},
+        changed_by=triggers(program),
     )
     reason(program, history)
-    for component in components(program.rules):
+    first = {table: set(known[table]) for table in program.changed}
+    for component in components(program.rules, triggers(program)):
+        add_versions(program, history, first)
         rules = [rule for rule in program.rules if rule.event in component]
         for instant in instants(history, rules, component):
             # What ends at an instant is judged by what ended before, which is all known.
@@ -170,12 +174,17 @@ def in_types(values: Iterable[Any], rule: Rule, history: History) -> tuple[Any, 
     )
 
 
-def components(rules: tuple[Rule, ...]) -> list[set[str]]:
+def components(
+    rules: tuple[Rule, ...], changed_by: Mapping[str, Mapping[str, set[str]]] | None = None
+) -> list[set[str]]:
     """Derived events in an order of evaluation, those that depend on one another together."""
     heads = {rule.event for rule in rules}
     needs: dict[str, set[str]] = {head: set() for head in heads}
     for rule in rules:
-        needs[rule.event] |= {n.event for n in walk(rule.body) if isinstance(n, Atom)} & heads
+        read = {n.event for n in walk(rule.body) if isinstance(n, Atom)}
+        for table in read & (changed_by or {}).keys():
+            read |= set().union(*changed_by[table].values())
+        needs[rule.event] |= read & heads
     for middle, head in product(heads, heads):  # transitive closure
         if middle in needs[head]:
             needs[head] |= needs[middle]
@@ -249,6 +258,7 @@ def counting(
     matches = []
     history = replace(history, agreed=shared)
     streams = history.horizons.keys() | {rule.event for rule in history.rules}
+    streams |= history.changed_by.keys()
     root = Scope(history, values or {}, policy=rule.policy, shared=shared, joining=joining)
     for scope, chosen, at in occurrences(rule.body, root):
         repeated = any(isinstance(node, Repeated) for node in walk_asserted(chosen))
@@ -257,7 +267,8 @@ def counting(
             judged_by = types_in(rule.body)
         else:
             judged_by = scope.looked & streams or types_chosen(chosen)
-        if all(gate <= history.horizon(judged_by) for gate in gates):
+        known = all(time <= history.horizon(types) for time, types in scope.waits)
+        if known and all(gate <= history.horizon(judged_by) for gate in gates):
             matches.append((scope, chosen, at))
     if repeats and rule.policy.greedy:
         matches = greedy_only(matches)

@@ -62,6 +62,8 @@ class History:
     agreed: frozenset[str] = frozenset()
     """What all repetitions of the rule at hand agree on, since it stands outside of them too."""
     gaps: Mapping[str, list[tuple[float, float]]] = field(default_factory=dict)
+    changed_by: Mapping[str, Mapping[str, set[str]]] = field(default_factory=dict)
+    """The types that insert into tables, and that delete from them."""
 
     def horizon(self, types: Iterable[str]) -> float:
         """Up to when all has been seen that some types rest on; what rests on no input goes by the
@@ -79,6 +81,7 @@ class History:
             seen.add(one)
             bodies = [rule.body for rule in self.rules if rule.event == one]
             left |= {type_ for body in bodies for type_ in types_in(body)} - seen
+            left |= set().union(*self.changed_by.get(one, {}).values()) - seen
         return seen & self.horizons.keys()
 
     def unseen(self, pattern: Pattern, first: float, last: float) -> bool:

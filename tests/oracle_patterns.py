@@ -242,6 +242,8 @@ class Scope:
     gates: list[int] = field(default_factory=list)
     looked: set[str] = field(default_factory=set)
     """The types that windows of the match look at."""
+    waits: list[tuple[float, set[str]]] = field(default_factory=list)
+    """Up to when which types must have been seen, for what a table holds to be known."""
     policy: Policy = UNRESTRICTED
     shared: frozenset[str] = frozenset()
     """The variables that have one value for all repetitions."""
@@ -310,6 +312,7 @@ def bind(chosen: Pattern, outer: Scope) -> Scope | None:
         definitions=[],
         gates=[],
         looked=set(),
+        waits=[],
         repeated={},
         having=[],
         collected={},
@@ -498,7 +501,9 @@ def interval(pattern: Pattern, scope: Scope) -> Interval | None:
             at = span([interval(part, scope) for part in parts if not isinstance(part, While)])
             if at is None or at == ALWAYS or not scope.asking:
                 return at
-            return at if all(true_at(at.end, part, scope) for part in parts) else None
+            found = all(true_at(at.end, part, scope) for part in parts)
+            await_changes(at.end, parts, scope)
+            return at if found else None
         case NoFact(inner):
             rows = [the_event(chosen) for _, chosen, _ in found_beside(inner, scope)]
             at_all_times = any(row.is_valid(-INFINITY) and row.valid[1] == INFINITY for row in rows)
@@ -555,6 +560,26 @@ def true_at(time: float, part: Pattern, scope: Scope) -> bool:
             if interval(part, scope) == ALWAYS:
                 return all(true_at(time, inner, scope) for inner in parts)
     return True
+
+
+def await_changes(time: float, parts: tuple[Pattern, ...], scope: Scope) -> None:
+    """Wait until it is known what tables hold that events change: a row is there once no delete of
+    it can come, and is not there once neither what asks for it nor an insert can come either."""
+    asking = [part for part in parts if not isinstance(part, While | NoFact)]
+    for part in parts:
+        while isinstance(part, (Label, Where)):
+            part = part.pattern
+        if isinstance(part, Chosen) and part.event.type in scope.history.changed_by:
+            deleting = scope.history.changed_by[part.event.type]["delete"]
+            scope.waits.extend([(time, deleting)] if deleting else [])
+        elif isinstance(part, NoFact) and types_in(part) & scope.history.changed_by.keys():
+            nodes = [node for each in asking for node in walk_asserted(each)]
+            scope.gates.append(time)
+            scope.looked.update(
+                node.event.type
+                for node in nodes
+                if isinstance(node, Chosen) and node.event.at != ALWAYS
+            )
 
 
 def sequences() -> Any:

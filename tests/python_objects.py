@@ -62,7 +62,8 @@ def definitions(program: ops.LogicProgram) -> list[Any]:
     ]
     declared = [types[schema.name] for schema in program.declared]
     rules = (*program.deductions, *program.rules)
-    return [*declared, *facts, *(_Objects(types).definition(rule) for rule in rules)]
+    changes = [_Objects(types).change(change) for change in program.changes]
+    return [*declared, *facts, *changes, *(_Objects(types).definition(rule) for rule in rules)]
 
 
 class _Objects:
@@ -85,6 +86,12 @@ class _Objects:
         made = body.select(rule.event, **{term.name: self.term(term.value) for term in rule.terms})
         words = policy_text(replace(rule.policy, labels=()), str).split()
         return made.using(*words, **self.policy(rule.policy))
+
+    def change(self, change: ops.Change) -> Any:
+        made = thence.insert if change.verb == "insert" else thence.delete
+        body = self.pattern(change.rule.body)
+        values = {term.name: self.value(term.value) for term in change.rule.terms}
+        return thence.on(body, made(self.types[change.table], **values))
 
     def pattern(self, pattern: ops.Pattern) -> Any:
         lower = self.pattern

@@ -15,6 +15,7 @@ from thence.lang.line_breaks import laid_out
 from thence.lang.parser import parse_program
 from thence.lang.readable import readable
 from thence.lang.text import (
+    format_change,
     format_event,
     format_fact,
     format_pattern,
@@ -160,6 +161,8 @@ def test_breaking_lines_changes_nothing(case: object) -> None:
     program = parse_program(Source(case.program))  # type: ignore[attr-defined]
     statements = [*map(format_event, program.declared), *map(format_fact, program.facts)]
     statements += [format_rule(rule, arrow=":-") for rule in program.deductions]
+    columns = {schema.name: schema.names for schema in program.tables}
+    statements += [format_change(change, columns) for change in program.changes]
     statements += map(format_rule, program.rules)
     narrow = "\n".join(laid_out(statement, width=20) for statement in statements)
     written = tuple(replace(rule, hidden=False) for rule in program.rules)

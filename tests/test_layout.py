@@ -295,7 +295,7 @@ SAME_JOB = {
     "__init__", "body", "build", "errors", "events", "explain", "facts", "files", "frames",
     "heads", "lower", "moments", "names", "program", "progress", "pushdown", "reactions", "schema",
     "scope",
-    "stream", "syntax", "text", "trace", "types", "values", "windows",
+    "stream", "syntax", "table_changes", "text", "trace", "types", "values", "windows",
 }  # fmt: skip
 """File names that stand in several packages because each does there what its kin does."""
 

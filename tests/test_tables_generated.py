@@ -15,11 +15,23 @@ import thence
 DECLARED = """
     event a(x int, y int);
     event b(x int, y int);
+    event c(x int, y int);
+    event d(x int, y int);
     table t(x int, y int){valid};
     table u(x int){valid};
+    {changes}
 """
-VALID = ["", " valid from since to till"]
-"""Whether rows are valid at all times, or at some."""
+CHANGES = """
+    on c(x, y): insert t(x, y);
+    on d(x, _): delete t(x, _);
+    on d(x, y) where x <> y: insert u(x);
+    on k: c(1, y): delete u(y);
+"""
+TABLES = {
+    "static": DECLARED.format(valid="", changes=""),
+    "versioned": DECLARED.format(valid=" valid from since to till", changes=""),
+    "changing": DECLARED.format(valid="", changes=CHANGES),
+}
 ARITY = {"a": 2, "b": 2, "t": 2, "u": 1}
 SECOND = 1_000_000
 fewer_examples = settings(max_examples=settings().max_examples // 3)
@@ -102,7 +114,12 @@ def _row(name: str, values: tuple[int | None, ...], bounds: tuple[float, float])
 
 VALUES = st.sampled_from([0, 1, 1, 2, None])
 TIMED = st.builds(
-    _event, st.sampled_from("ab"), VALUES, VALUES, st.integers(0, 9), st.sampled_from([0, 0, 0, 2])
+    _event,
+    st.sampled_from("ababcd"),
+    VALUES,
+    VALUES,
+    st.integers(0, 9),
+    st.sampled_from([0, 0, 0, 2]),
 )
 BOUNDS = st.tuples(st.sampled_from([-INFINITY, 0, 2, 3, 5]), st.sampled_from([5, 6, 9, INFINITY]))
 ROWS = st.one_of(
@@ -113,9 +130,9 @@ GIVEN = st.tuples(st.lists(TIMED, max_size=7), st.lists(ROWS, max_size=5))
 SEEDS = st.integers(0, 2**31)
 
 
-def readable(rule: str, valid: str) -> str | None:
+def readable(rule: str, tables: str) -> str | None:
     """The program with a rule, if it is one: a variable of one branch may be used elsewhere."""
-    text = DECLARED.format(valid=valid) + rule
+    text = TABLES[tables] + rule
     try:
         thence.compile(text)
     except thence.ProgramError:
@@ -123,7 +140,7 @@ def readable(rule: str, valid: str) -> str | None:
     return text
 
 
-PROGRAMS = st.builds(readable, rules(), st.sampled_from(VALID)).filter(
+PROGRAMS = st.builds(readable, rules(), st.sampled_from(list(TABLES))).filter(
     lambda text: text is not None
 )
 
@@ -170,7 +187,8 @@ def test_as_the_tasks_of_spark(
 
 
 @pytest.mark.parametrize("body", [*EVENTS, *(f"A, {item}" for item in LOOKUPS)])
-def test_what_rules_are_made_of_is_a_program(body: str) -> None:
+@pytest.mark.parametrize("tables", TABLES)
+def test_what_rules_are_made_of_is_a_program(body: str, tables: str) -> None:
     atoms = {name: f"{name}({', '.join('xy'[:arity])})" for name, arity in ARITY.items()}
     written = [atoms[c.lower()] if _is_place(body, i) else c for i, c in enumerate(body)]
-    thence.compile(f"{DECLARED.format(valid='')} r(x) <- {''.join(written)};")
+    thence.compile(f"{TABLES[tables]} r(x) <- {''.join(written)};")

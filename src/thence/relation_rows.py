@@ -31,7 +31,7 @@ def table_rows(program: Program, plan: Plan, tables: Any) -> dict[str, Events]:
     knowledge, schemas = program._checked.knowledge, program._table_schemas
     asked = knowledge.tables_under(name for name in plan.columns if name in knowledge.schemas)
     read = [name for name in schemas if name in asked]
-    found = read_tables(tables, schemas, read, program.folder, knowledge.facts)
+    found = read_tables(tables, schemas, read, program.folder, knowledge.optional)
     check_shapes((alt for stage in plan.stages for rule in stage.rules for alt in rule), found)
     unread = {name: empty(schema) for name, schema in schemas.items() if name not in found}
     return with_stated(found | unread, knowledge)
@@ -52,7 +52,9 @@ def rows(
     schema = knowledge.schemas[relation]
     below = knowledge.tables_under([relation])
     read = [name for name in program._table_schemas if name in below]
-    given_rows = read_tables(tables, program._table_schemas, read, program.folder, knowledge.facts)
+    given_rows = read_tables(
+        tables, program._table_schemas, read, program.folder, knowledge.optional
+    )
     found = with_stated(given_rows, knowledge)
     held = {name: Relation(rows) for name, rows in found.items()}
     bounds = limits(memory_limit, None)

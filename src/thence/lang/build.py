@@ -15,6 +15,7 @@ from thence.lang import syntax as s
 from thence.lang.problem import SyntaxProblem, check_depth, int_out_of_range, too_deep
 from thence.lang.reactions import BuildReactions
 from thence.lang.sql.build import BuildSql
+from thence.lang.table_changes import BuildChanges
 from thence.lang.tokens import (
     Token,
     duration_of,
@@ -58,7 +59,7 @@ _LIMITS = frozenset({"DURATION", "STRING", "INT", "FLOAT"})
 _ROWS_FROM: dict[str, RowsFromKind] = {"spark": "spark", "postgres": "postgres"}
 
 
-class Build(BuildReactions, BuildSql):
+class Build(BuildReactions, BuildChanges, BuildSql):
     """One method per named piece of ``grammar.lark``; ``parts`` holds what is inside it."""
 
     def start(self, parts: Parts) -> tuple[s.Statement, ...]:

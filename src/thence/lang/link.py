@@ -15,10 +15,11 @@ from thence.lang.reactions import action_of
 from thence.lang.resolve import Patterns
 from thence.lang.scope import EventInfo, scope_of
 from thence.lang.sql.syntax import CreateEvent
+from thence.lang.table_changes import as_rule
 from thence.lang.timeouts import timed_out, timeout_rules
 from thence.lang.values import Values
 from thence.logic.check.problems import Problems
-from thence.logic.ops import HeadTerm, LogicProgram, Rule
+from thence.logic.ops import Change, HeadTerm, LogicProgram, Rule
 from thence.logic.reactions import Reaction
 from thence.logic.repetition import as_a_whole, settled
 from thence.model.schema import Attribute, EventSchema
@@ -62,25 +63,53 @@ def link(statements: Sequence[s.Statement | CreateEvent], source: Source) -> Log
         rules += (query.rule for query in queries.get(id(statement), ()))
     known = {name for name, info in events.items() if info.table}
     facts = tuple(fact for row in rows if (fact := fact_of(row, known, problems)) is not None)
+    changes = [
+        change
+        for each in reactions
+        if isinstance(each.action, s.TableChangeDecl)
+        and (change := _change(each, each.action, schemas, events, problems)) is not None
+    ]
     finished = [_finished(rule, events) for rule in rules]
     for statement, asked in expiring:
         finished += timeout_rules(statement, asked, finished[: len(rules)], problems)
     linked = tuple(finished)
     reasoning = tuple(_finished(rule, events) for rule in deductions)
-    reacting = tuple(_reaction(each, events, problems) for each in reactions)
+    reacting = tuple(
+        _reaction(each, each.action, events, problems)
+        for each in reactions
+        if isinstance(each.action, s.ActionDecl)
+    )
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    return LogicProgram(streams, linked, source, tables, reasoning, facts, reacting)
+    changing = tuple(changes)
+    return LogicProgram(streams, linked, source, tables, reasoning, facts, reacting, changing)
 
 
-def _reaction(decl: s.ReactionDecl, events: dict[str, EventInfo], problems: Problems) -> Reaction:
+def _change(
+    decl: s.ReactionDecl,
+    action: s.TableChangeDecl,
+    schemas: dict[str, EventSchema],
+    events: dict[str, EventInfo],
+    problems: Problems,
+) -> Change | None:
+    """The change of a table that a reaction says."""
+    written = as_rule(decl.rule, action, schemas, problems)
+    if written is None:
+        return None
+    rule = settled(as_a_whole(_rule(written, events, problems)))
+    return Change(action.verb, action.table, rule, Span(action.name_start, action.end))
+
+
+def _reaction(
+    decl: s.ReactionDecl, action: s.ActionDecl, events: dict[str, EventInfo], problems: Problems
+) -> Reaction:
     rule = _finished(_rule(decl.rule, events, problems), events)
-    return Reaction(rule, action_of(decl.action), decl.action.payload is None, rule.span)
+    return Reaction(rule, action_of(action), action.payload is None, rule.span)
 
 
 def _queries(
-    statements: Sequence[s.EventDecl | s.RuleDecl | s.FactDecl | CreateEvent], problems: Problems
+    statements: Sequence[s.Definition | CreateEvent], problems: Problems
 ) -> dict[int, list[Lowered]]:
     """The rules that queries stand for, by the identity of the statement."""
     if not any(isinstance(statement, CreateEvent) for statement in statements):

@@ -268,6 +268,13 @@ def _reaction(place: _Place) -> SyntaxProblem | None:
             "a secret comes from the environment alone",
             "write the name of the variable that has it: bearer env 'TOKEN'",
         )
+    verb = next((kind.lower() for kind in kinds if kind in ("INSERT", "DELETE")), None)
+    if verb is not None and place.expected == {"LPAR"}:
+        return SyntaxProblem(
+            place.span,
+            f"{verb} takes the name of a table and values for its columns",
+            f"write {verb} linked(a, b)",
+        )
     colon = place.span.start
     if kinds[-2:] == ["COLON", "NAME"]:  # it was read as an event, or as a label's
         colon = place.before[-2].start_pos
@@ -281,7 +288,8 @@ def _reaction(place: _Place) -> SyntaxProblem | None:
         f"`{word[1]}` is nothing that can be done on an event"
         if word[1]
         else "what is to be done?",
-        "write post 'https://…' with (name = value), or call name(value)",
+        "write post 'https://…' with (name = value), call name(value), insert table(value) or "
+        "delete table(value)",
     )
 
 
@@ -435,6 +443,10 @@ _WORDS = {
     "CREATE": "`CREATE EVENT`",
     "POST": "`: post`",
     "CALL": "`: call`",
+    "INSERT": "`: insert`",
+    "DELETE": "`: delete`",
+    "VALID": "`valid`",
+    "TO": "`to`",
     "ON_EVENT": "`on`",
     "WITH": "`with`",
     "SELECT": "`SELECT`",

@@ -337,6 +337,20 @@ class FactDecl:
 
 
 @dataclass(frozen=True, slots=True)
+class TableChangeDecl:
+    """``insert linked(a, b)`` or ``delete linked(a, _)``, the action of a reaction."""
+
+    verb: Literal["insert", "delete"]
+    table: str
+    args: tuple[Node, ...]
+    name_start: int
+    name_end: int
+    end: int
+    payload: None = None
+    """Nothing is sent."""
+
+
+@dataclass(frozen=True, slots=True)
 class CredentialDecl:
     """``bearer env 'TOKEN'``, ``header 'X-Api-Key' env 'KEY'``."""
 
@@ -366,10 +380,13 @@ class ReactionDecl:
     head."""
 
     rule: RuleDecl
-    action: ActionDecl
+    action: ActionDecl | TableChangeDecl
 
 
-Statement: TypeAlias = EventDecl | RuleDecl | FactDecl | ReactionDecl
+Definition: TypeAlias = EventDecl | RuleDecl | FactDecl
+"""What says something of a name."""
+
+Statement: TypeAlias = Definition | ReactionDecl
 
 
 def span_of(node: Node | Op | Term | Column | PolicyWord) -> Span:

@@ -26,6 +26,7 @@ from thence.logic.ops import (
     AnyOne,
     At,
     Atom,
+    Change,
     Fact,
     HeadTerm,
     Label,
@@ -74,9 +75,11 @@ def format_program(program: LogicProgram) -> str:
     events = [laid_out(format_event(event)) for event in program.declared]
     known = [format_fact(fact) for fact in program.facts]
     known += [laid_out(format_rule(rule, columns, ":-")) for rule in program.deductions]
+    changes = [laid_out(format_change(change, columns)) for change in program.changes]
     rules = [laid_out(format_rule(rule, columns)) for rule in program.rules]
     reactions = [laid_out(format_reaction(reaction, columns)) for reaction in program.reactions]
-    return "\n\n".join("\n".join(part) for part in (events, known, rules, reactions) if part)
+    parts = (events, known, changes, rules, reactions)
+    return "\n\n".join("\n".join(part) for part in parts if part)
 
 
 def columns_of(program: LogicProgram) -> dict[str, tuple[str, ...]]:
@@ -102,6 +105,15 @@ def format_event(event: EventSchema) -> str:
 def format_fact(fact: Fact) -> str:
     """A row that a program says, as text."""
     return f"{quoted(fact.relation)}({', '.join(map(format_expr, fact.values))});"
+
+
+def format_change(change: Change, columns: Columns | None = None) -> str:
+    """What an event does to a table, as text."""
+    names = (columns or {}).get(change.table, ())
+    values = {term.name: format_expr(term.value) for term in change.rule.terms}  # type: ignore[arg-type]
+    row = ", ".join(values.get(name, "_") for name in names)
+    body = _suffixed(change.rule.body, columns or {})
+    return f"on {body}: {change.verb} {quoted(change.table)}({row});"
 
 
 def format_rule(rule: Rule, columns: Columns | None = None, arrow: str = "<-") -> str:

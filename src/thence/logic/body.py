@@ -129,10 +129,12 @@ class Body:
 
     def is_versioned(self, pattern: Pattern) -> bool:
         """Whether a pattern is a row of a versioned table."""
-        while isinstance(pattern, Label | Where):
-            pattern = pattern.pattern
-        schema = self.schemas.get(pattern.event) if isinstance(pattern, Atom) else None
+        schema = self.schemas.get(_looked_for(pattern))
         return schema is not None and schema.valid is not None
+
+    def is_row(self, pattern: Pattern) -> bool:
+        """Whether a pattern is a row of a table."""
+        return self.is_table(_looked_for(pattern))
 
     def date(self, first: int, ends: Nodes, span: Span) -> None:
         """Say of what is undated, from a number on, that it must be valid at the latest end."""
@@ -144,7 +146,13 @@ class Body:
                 for condition in valid_at(row.atom, at):
                     self.variables.test(condition)
             if row.window is not None:
-                self.windows[row.window] = replace(self.windows[row.window], valid_at=at)
+                window = self.windows[row.window]
+                if self.is_row(window.pattern):
+                    self.windows[row.window] = replace(window, valid_at=at)
+                else:
+                    self.points.completions.append(at)
+                    place = _up_to(at, span)
+                    self.windows[row.window] = replace(window, place=place, until=at)
         del self.undated[first:]
 
     def has_column(self, event: str, name: str) -> bool:
@@ -197,7 +205,7 @@ class Body:
                 (self.over_window if pattern.over else self.while_window)(pattern)
                 return (), ()
             case NoFact(inner):
-                if self.is_versioned(inner):
+                if self.is_versioned(inner) or not self.is_row(inner):
                     self.undated.append(Undated(window=len(self.windows)))
                 self.windows.append(Window("absent", inner, _anywhere, None))
                 return (), ()
@@ -433,6 +441,22 @@ def _unlabelled(pattern: Pattern) -> Pattern:
     while isinstance(pattern, Label):
         pattern = pattern.pattern
     return pattern
+
+
+def _looked_for(pattern: Pattern) -> str:
+    """The event or table of a pattern that is no more than that, with a label and conditions."""
+    while isinstance(pattern, Label | Where):
+        pattern = pattern.pattern
+    return pattern.event if isinstance(pattern, Atom) else ""
+
+
+def _up_to(node: int, span: Span) -> Place:
+    """That an event ends at a time point or before."""
+
+    def place(_start: int, end: int) -> list[Constraint]:
+        return [Constraint(end, node, 0, span)]
+
+    return place
 
 
 def _anywhere(_start: int, _end: int) -> list[Constraint]:

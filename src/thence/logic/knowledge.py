@@ -31,7 +31,14 @@ class Knowledge:
     facts: Mapping[str, tuple[Fact, ...]] = field(default_factory=dict)
     strata: tuple[tuple[str, ...], ...] = ()
     recursive: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    """The tables that events change."""
     source: Source = field(default=Source(""), compare=False, repr=False)
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """The tables of which no rows need to be given: there are facts, or rows will come."""
+        return self.changed | self.facts.keys()
 
     @cached_property
     def rules_of(self) -> Mapping[str, tuple[Rule, ...]]:

@@ -360,6 +360,20 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """``on road_closed(a, b): delete linked(a, b);``: what an event does to a table, at its end.
+
+    The body of ``rule`` is the event, its terms are the columns of the row that is inserted, or of
+    the rows that are deleted: those of which nothing is said may have any value.
+    """
+
+    verb: Literal["insert", "delete"]
+    table: str
+    rule: Rule
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class LogicProgram:
     """Declared events and rules, in the order of the text they were read from."""
 
@@ -374,6 +388,8 @@ class LogicProgram:
     """The rows that the program itself says."""
     reactions: tuple[Reaction, ...] = ()
     """What is done with results; nothing of what is detected follows from it."""
+    changes: tuple[Change, ...] = ()
+    """What events do to tables."""
     timeless: bool = False
     """Whether all its events happen at one instant, as if they were rows. What they compute may be
     endless then, and is bounded while it runs."""
@@ -382,6 +398,11 @@ class LogicProgram:
     def declared(self) -> tuple[EventSchema, ...]:
         """Everything that comes from outside: events and tables."""
         return (*self.events, *self.tables)
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """The names of the tables that events change."""
+        return frozenset(change.table for change in self.changes)
 
     @property
     def looked_up(self) -> frozenset[str]:

@@ -70,6 +70,7 @@ def _table(plan: Plan, schema: EventSchema) -> dict[str, Any]:
         **_event(plan, schema),
         "columns": columns,
         "from": stated,
+        "changed": schema.name in plan.checked.program.changed,
         "valid": None if valid is None else {"from": valid.since, "to": valid.until},
     }
 

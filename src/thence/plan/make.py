@@ -9,6 +9,7 @@ from thence.logic.auxiliary import Auxiliary, merged
 from thence.logic.check import Checked, check_program
 from thence.model.errors import InputError
 from thence.plan.lowering.caused_by import with_causes
+from thence.plan.lowering.changing_tables import with_changing_tables
 from thence.plan.lowering.own_rules import with_own_rules
 from thence.plan.prepared import Prepared
 from thence.plan.reasoning.reasoning import CLOSURE, DEMAND
@@ -93,7 +94,8 @@ def make(
     _check_names(off)
     program = checked.program if provenance else merged(checked.program)
     auxiliary = Auxiliary(program, placed=provenance)
-    lowered = with_causes(with_own_rules(program, auxiliary), auxiliary, checked.schemas)
+    lowered = with_own_rules(program, auxiliary)
+    lowered = with_causes(with_changing_tables(lowered, auxiliary), auxiliary, checked.schemas)
     if lowered is not checked.program:
         again = check_program(lowered)
         # What is to be said of a recursion is said of what somebody wrote.

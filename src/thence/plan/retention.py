@@ -17,6 +17,7 @@ from thence.logic.conjunct import (
     quoted_use,
     retentions,
 )
+from thence.logic.ops import AnyOne, Change, HeadTerm, LogicProgram, Pattern
 from thence.model.errors import Diagnostic, StateError, diagnose
 from thence.model.schema import EventSchema
 from thence.model.source import Source
@@ -125,9 +126,14 @@ def needs(plan: Plan, assume_instants: bool) -> Needs:
     needed = retention_of(plan.whole, lengths)
     remarks: dict[tuple[str, str, str], Diagnostic] = {}
     as_written = derived_lengths(plan.written, known)
+    changes = _changes(plan.checked.program)
     for rule in (alt for stage in plan.written for alts in stage.rules for alt in alts):
         for atom, kept in enumerate(retentions(rule.conjunct, as_written)):
-            if not kept.bounded:
+            if not kept.bounded and kept.event in changes:
+                change = changes[kept.event]
+                key = ("", change.table, "")
+                remarks.setdefault(key, _remark_of_table(plan.checked.program.source, change))
+            elif not kept.bounded:
                 name = rule.uses[atom].label or kept.event
                 key = (rule.conjunct.event, name, kept.partner)
                 remarks[key] = _remark(plan.checked.program.source, rule, rule.uses[atom], kept)
@@ -229,6 +235,26 @@ def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[s
                 found[conjunct.event] = max(found[conjunct.event], limit)
         lengths |= {event: limit for event, limit in found.items() if limit < UNBOUNDED}
     return lengths
+
+
+def _changes(program: LogicProgram) -> dict[str, Change]:
+    """The changes of tables, by the auxiliary events that stand for them."""
+    by_body: dict[tuple[Pattern, tuple[HeadTerm, ...]], Change] = {
+        (AnyOne((each.rule.body,)), each.rule.terms): each for each in program.changes
+    }
+    return {
+        rule.event: by_body[rule.body, rule.terms]
+        for rule in program.rules
+        if rule.hidden and (rule.body, rule.terms) in by_body
+    }
+
+
+def _remark_of_table(source: Source, change: Change) -> Diagnostic:
+    text = (
+        f"events change the table '{change.table}', and any later event may look into it, so what "
+        "inserts and deletes its rows would have to be kept forever"
+    )
+    return diagnose(source, change.span, text, "accept it with allow_unbounded", "warning")
 
 
 def _remark(source: Source, rule: Prepared, use: AtomUse, kept: Retention) -> Diagnostic:

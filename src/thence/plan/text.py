@@ -74,6 +74,8 @@ def _looked_up(plan: Plan, schema: EventSchema) -> str:
         return f"{rows}   -- not used"
     columns = ", ".join(sorted(plan.columns[schema.name] & set(schema.names))) or "none"
     when = "true at all times" if schema.valid is None else "true while valid"
+    if schema.name in plan.checked.program.changed:
+        when = "true until events delete them"
     return f"{rows}   -- {when}, in every place; columns read: {columns}"
 
 

@@ -63,7 +63,7 @@ def given_tables(program: Program, part: Part, tables: Any, whole: bool) -> dict
     all of them."""
     schemas, knowledge = program._table_schemas, part.knowledge
     read = [name for name in part.looked_into if name in schemas]
-    found = read_tables(tables, schemas, read, program.folder, knowledge.facts)
+    found = read_tables(tables, schemas, read, program.folder, knowledge.optional)
     check_shapes((alt for stage in part.stages for rule in stage.rules for alt in rule), found)
     found = {n: r for n, r in with_stated(found, knowledge).items() if n in part.looked_into}
     if whole:
@@ -101,7 +101,8 @@ def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
     looked_into = plan.part(plan.stages, plan.outputs).tables
     elsewhere = {n for n in looked_into if (at := schemas[n].rows_from) and at.kind != "file"}
     here = [name for name in looked_into if name in given or name not in elsewhere]
-    read_tables(tables, schemas, here, program.folder)
+    optional = program._checked.knowledge.optional
+    read_tables(tables, schemas, here, program.folder, optional)
 
 
 def refuse_tables(program: Program, frames: Any) -> None:

@@ -34,6 +34,8 @@ from thence.lang.python.reactions import Reaction as Reaction
 from thence.lang.python.reactions import call as call
 from thence.lang.python.reactions import on as on
 from thence.lang.python.reactions import post as post
+from thence.lang.python.table_changes import delete as delete
+from thence.lang.python.table_changes import insert as insert
 from thence.lang.python.values import Attribute as Attribute
 from thence.lang.python.values import Value as Value
 from thence.lang.python.values import var as var

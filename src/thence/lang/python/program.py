@@ -18,9 +18,10 @@ from thence.lang.python.patterns import (
 )
 from thence.lang.python.places import Spans
 from thence.lang.python.reactions import Reaction
+from thence.lang.python.table_changes import ChangeReaction
 from thence.lang.python.walk import inner_patterns
 from thence.logic.check.problems import Problems
-from thence.logic.ops import Fact, LogicProgram, Rule
+from thence.logic.ops import Change, Fact, LogicProgram, Rule
 from thence.model.errors import BuildError
 from thence.model.schema import EventSchema
 from thence.model.source import Source, Span
@@ -37,20 +38,21 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     stated = [item for item in items if isinstance(item, Stated)]
     reactions = [item for item in items if isinstance(item, Reaction)]
     for item in items:
-        if not isinstance(item, Definition | Stated | Reaction) and not _is_event(item):
+        known = isinstance(item, Definition | Stated | Reaction | ChangeReaction)
+        if not known and not _is_event(item):
             raise BuildError(_not_a_part(item))
-    definitions = _with_needed(listed, [each.definition for each in reactions])
+    changing = [item for item in items if isinstance(item, ChangeReaction)]
+    reacted = [each.definition for each in reactions] + [each.definition for each in changing]
+    definitions = _with_needed(listed, reacted)
     schemas: dict[str, EventSchema] = {}
     declared = [item._declared for item in items if isinstance(item, type)]  # type: ignore[attr-defined]
-    used = [
-        origin
-        for each in (*definitions, *(reaction.definition for reaction in reactions))
-        for origin in _origins(each.pattern)
-    ]
+    used = [origin for each in (*definitions, *reacted) for origin in _origins(each.pattern)]
     spans, problems = Spans(), Problems(Source(""))
     for origin in (*declared, *used):
         if origin is not None and origin.schema is not None:
             _declare(origin.schema, schemas, spans.of(origin.place), problems)
+    for reaction in changing:
+        _declare(reaction.schema, schemas, spans.of(reaction.place), problems)
     for row in stated:
         if row.schema is not None:
             _declare(row.schema, schemas, spans.of(row.place), problems)
@@ -69,6 +71,15 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     for each in definitions:
         lowered = lower_rule(each, _columns(each, first[each.name]), spans, problems)
         (deductions if first[each.name].reasoned else rules).append(lowered)
+    changes = [
+        Change(
+            reaction.action.verb,
+            reaction.action.table.name,
+            lower_rule(reaction.definition, reaction.definition.columns, spans, problems),
+            spans.of(reaction.place),
+        )
+        for reaction in changing
+    ]
     facts = tuple(Fact(row.relation, row.values, spans.of(row.place)) for row in stated)
     reacting = tuple(
         each.logic(
@@ -81,7 +92,9 @@ def lower_program(items: Sequence[object]) -> LogicProgram:
     problems.raise_if_any()
     streams = tuple(schema for schema in schemas.values() if not schema.table)
     tables = tuple(schema for schema in schemas.values() if schema.table)
-    return LogicProgram(streams, tuple(rules), source, tables, tuple(deductions), facts, reacting)
+    return LogicProgram(
+        streams, tuple(rules), source, tables, tuple(deductions), facts, reacting, tuple(changes)
+    )
 
 
 def _is_event(item: object) -> bool:

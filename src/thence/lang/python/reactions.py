@@ -9,6 +9,7 @@ from typing import Any
 from thence.lang.python.definition_columns import Term, columns_of, preferred
 from thence.lang.python.patterns import Definition, Filtered, Occurrence, Pattern
 from thence.lang.python.places import Place, calling_place
+from thence.lang.python.table_changes import ChangeReaction, TableChange, changed_by
 from thence.lang.python.values import Aggregated, is_name
 from thence.logic import reactions as logic
 from thence.model.errors import BuildError
@@ -93,18 +94,24 @@ def _sent(
     return Sent(action, tuple(map(str, columns)), terms)
 
 
-def on(pattern: Pattern, action: object) -> Reaction:
-    """Do something with each result: ``on(o.where(o.qty > 3), call("notify", o.id))``."""
+def on(pattern: Pattern, action: object) -> Reaction | ChangeReaction:
+    """Do something with each result: ``on(o.where(o.qty > 3), call("notify", o.id))``; or change a
+    table: ``on(o, insert(Linked, o.a, o.b))``."""
     inner = pattern
     while isinstance(inner, Filtered):
         inner = inner.inner
-    if not isinstance(inner, Occurrence):
+    if not isinstance(inner, Occurrence) or inner._origin.is_table:
         raise BuildError(
             "on takes an event, perhaps with conditions: o = late('o'), then on(o.where(…), …)"
         )
-    if not isinstance(action, Sent):
-        raise BuildError("on takes what is done: thence.post(…) or thence.call(…)")
     place = calling_place()
+    if isinstance(action, TableChange):
+        return changed_by(pattern, action, place)
+    if not isinstance(action, Sent):
+        raise BuildError(
+            "on takes what is done: thence.post(…), thence.call(…), thence.insert(…) or "
+            "thence.delete(…)"
+        )
     named = tuple(
         (name, value) for name, (_, value) in zip(action.columns, action.terms, strict=True)
     )

@@ -12,7 +12,7 @@ from thence.lang.sql import syntax as q
 from thence.model.schema import RESERVED_ATTRIBUTES
 from thence.model.source import Span
 
-Statement = s.EventDecl | s.RuleDecl | s.FactDecl | q.CreateEvent
+Statement = s.Definition | q.CreateEvent
 
 
 @dataclass(frozen=True, slots=True)

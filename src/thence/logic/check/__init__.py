@@ -18,6 +18,7 @@ from thence.logic.check.problems import Problems
 from thence.logic.check.reactions import check_reactions
 from thence.logic.check.rules import check_columns, check_rule
 from thence.logic.check.scopes import view_of
+from thence.logic.check.table_changes import check_changes
 from thence.logic.check.typing import (
     check_known,
     derived_schema,
@@ -86,6 +87,7 @@ def check_program(program: LogicProgram) -> Checked:
     for view in views:
         check_rule(view, columns, first_rules, problems)
         check_facts(view, tables, problems)
+    check_changes(program, columns, problems)
     check_reactions(program.reactions, declared, columns, problems)
     problems.raise_if_any()
     check_known(columns, first_rules, views, problems)

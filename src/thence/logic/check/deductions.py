@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from thence.logic.check.facts import check_timeless
@@ -61,7 +61,7 @@ def check_deductions(program: LogicProgram, problems: Problems) -> Knowledge:
         if holder != name:
             rules.append(_from_stated(first_rules[name], holder, found[0]))
     for rule in program.deductions:
-        _check_versions(rule, declared, problems)
+        _check_versions(rule, declared, program.changed, problems)
     views = [replace(view_of(rule), reasoned=True) for rule in rules]
     graph = dependency_graph(views)
     check_recursion(graph, problems, "recursion may only go through rows that are there")
@@ -73,13 +73,33 @@ def check_deductions(program: LogicProgram, problems: Problems) -> Knowledge:
     problems.raise_if_any()
     for name, rule in first_rules.items():
         schemas[name] = replace(derived_schema(rule, columns_of[name]), table=True)
-    return Knowledge(tuple(rules), schemas, facts, graph.strata, graph.recursive, program.source)
+    return Knowledge(
+        tuple(rules),
+        schemas,
+        facts,
+        graph.strata,
+        graph.recursive,
+        program.changed,
+        program.source,
+    )
 
 
-def _check_versions(rule: Rule, declared: Mapping[str, EventSchema], problems: Problems) -> None:
+def _check_versions(
+    rule: Rule,
+    declared: Mapping[str, EventSchema],
+    changed: Collection[str],
+    problems: Problems,
+) -> None:
     """Refuse a relation over rows that are not valid at all times."""
     for atom in (part for part in walk(rule.body) if isinstance(part, Atom)):
-        if atom.event in declared and declared[atom.event].valid is not None:
+        if atom.event in changed:
+            problems.error(
+                atom.span,
+                f"events change the rows of '{atom.event}', and the relation '{rule.event}' holds "
+                "at all times",
+                f"look '{atom.event}' up beside an event, with the arrow `<-`",
+            )
+        elif atom.event in declared and declared[atom.event].valid is not None:
             problems.error(
                 atom.span,
                 f"rows of '{atom.event}' are valid at certain times only, and the relation "
