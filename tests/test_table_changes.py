@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -98,6 +99,28 @@ def test_a_row_with_null_is_deleted_by_what_says_nothing_of_the_column() -> None
         r(x) <- a(), t(x, _);
     """)
     assert ends(program.run(events, tables={"t": rows}), "r") == [1, 3]
+
+
+def test_rules_begin_anew_where_other_events_change_their_table() -> None:
+    later = ROADS.replace("on closed(a, b):", "on closed(a, b) where a > 1:")
+    session = thence.compile(ROADS).session(allow_unbounded=True)
+    session.push(EVENTS)
+    assert session.replace(thence.compile(later)).begun == ("possible", "blocked")
+    assert session.replace(thence.compile(later)).kept == ("possible", "blocked")
+
+
+def test_literals_have_the_types_of_their_columns() -> None:
+    program = thence.compile("""
+        event a(x int);
+        table t(x int, y int, f float, d decimal(9, 2));
+        on a(1): insert t(1, null, 2, 1.5);
+        on a(2): delete t(f = 2, d = 1.5);
+        r(y, f, d) <- a(_), t(_, y, f, d);
+    """)
+    found = program.run({"a": [{"x": x, "time": x} for x in (1, 2, 3)]})["r"]
+    assert found.drop_columns(["start", "end"]).to_pylist() == [
+        {"y": None, "f": 2.0, "d": Decimal("1.50")}
+    ]
 
 
 def test_what_the_engine_must_keep_is_said_in_terms_of_the_table() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from thence.engine.state.state import fingerprint
 from thence.lang.readable import readable
-from thence.lang.text import columns_of, format_event, format_fact, format_rule
+from thence.lang.text import columns_of, format_change, format_event, format_fact, format_rule
 from thence.logic.ops import Atom, LogicProgram, walk
 from thence.plan.tree import Plan
 
@@ -61,6 +61,11 @@ def marks(program: LogicProgram) -> Mapping[str, str]:
     for fact in shown.facts:
         texts.setdefault(fact.relation, []).append(format_fact(fact))
     reads: dict[str, set[str]] = {name: set() for name in texts}
+    for change in shown.changes:
+        texts[change.table].append(format_change(change, columns))
+        reads[change.table].update(
+            part.event for part in walk(change.rule.body) if isinstance(part, Atom)
+        )
     for rule in (*shown.deductions, *shown.rules):
         texts.setdefault(rule.event, []).append(format_rule(rule, columns))
         reads.setdefault(rule.event, set()).update(

@@ -17,7 +17,7 @@ from thence.logic.conjunct import (
     quoted_use,
     retentions,
 )
-from thence.logic.ops import AnyOne, Change, HeadTerm, LogicProgram, Pattern
+from thence.logic.ops import AnyOne, Change, LogicProgram, Pattern, Rule
 from thence.model.errors import Diagnostic, StateError, diagnose
 from thence.model.schema import EventSchema
 from thence.model.source import Source
@@ -239,14 +239,18 @@ def derived_lengths(stages: Sequence[Stage], known: Mapping[str, int]) -> dict[s
 
 def _changes(program: LogicProgram) -> dict[str, Change]:
     """The changes of tables, by the auxiliary events that stand for them."""
-    by_body: dict[tuple[Pattern, tuple[HeadTerm, ...]], Change] = {
-        (AnyOne((each.rule.body,)), each.rule.terms): each for each in program.changes
+    known: dict[tuple[Pattern, tuple[str, ...]], Change] = {
+        (AnyOne((each.rule.body,)), _columns(each.rule)): each for each in program.changes
     }
     return {
-        rule.event: by_body[rule.body, rule.terms]
+        rule.event: known[rule.body, _columns(rule)]
         for rule in program.rules
-        if rule.hidden and (rule.body, rule.terms) in by_body
+        if rule.hidden and (rule.body, _columns(rule)) in known
     }
+
+
+def _columns(rule: Rule) -> tuple[str, ...]:
+    return tuple(term.name for term in rule.terms)
 
 
 def _remark_of_table(source: Source, change: Change) -> Diagnostic:

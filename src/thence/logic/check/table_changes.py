@@ -6,7 +6,7 @@ from thence.logic.check.problems import Problems
 from thence.logic.check.rules import check_rule
 from thence.logic.check.scopes import view_of
 from thence.logic.check.typing import Columns, RuleTypes, Unknown
-from thence.logic.expr import Aggregate
+from thence.logic.expr import Aggregate, Const, Expr
 from thence.logic.functions import TypeProblem
 from thence.logic.ops import Atom, Change, LogicProgram, Pattern, Using, walk
 from thence.model.schema import EventSchema
@@ -76,16 +76,24 @@ def _check_row(change: Change, table: EventSchema, columns: Columns, problems: P
                 "a change is by one event, so there is nothing to aggregate",
                 "aggregate in a rule, and let what it derives change the table",
             )
-        elif declared is not None and not _fits(found, declared):
+        elif declared is not None and not _fits(term.value, found, declared):
             problems.error(
                 term.span,
                 f"{table.name}.{term.name} is {declared}, and this is {found}",
-                f"write cast(… as {declared}), or declare the column as {found}",
+                f"convert it, {declared.kind}(…), or declare the column as {found}",
             )
 
 
-def _fits(found: Type, declared: Type) -> bool:
-    return found in (declared, NULL)
+def _fits(value: Expr, found: Type, declared: Type) -> bool:
+    """Whether a value can stand in a column: a literal takes its type, if it is the same there."""
+    if found == declared:
+        return True
+    if not isinstance(value, Const):
+        return False
+    if declared.kind == "decimal" and found.kind == "decimal":
+        whole = declared.precision - declared.scale
+        return found.scale <= declared.scale and found.precision - found.scale <= whole
+    return found == NULL or (found.numeric and declared.kind == "float")
 
 
 def _check_policies(

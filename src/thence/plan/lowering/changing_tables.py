@@ -22,7 +22,7 @@ from thence.logic.alternatives import alternatives
 from thence.logic.auxiliary import OWN, Auxiliary
 from thence.logic.changes import changed
 from thence.logic.conjunct import INNER
-from thence.logic.expr import Call, Expr, TimeOf, Var
+from thence.logic.expr import Aggregate, Call, Const, Expr, TimeOf, Var
 from thence.logic.history import CONTEXT, context_of
 from thence.logic.ops import (
     And,
@@ -200,6 +200,9 @@ class _Lowering:
     def event(self, change: Change) -> str:
         """The event of a change: an instant, with the columns that it says something of."""
         rule = self.lowered(change.rule)
+        kinds = self.tables[change.table]
+        terms = tuple(replace(term, value=_in_type(term, kinds)) for term in rule.terms)
+        rule = replace(rule, terms=terms)
         return self.auxiliary.event([replace(rule, event=OWN, body=AnyOne((rule.body,)))])
 
     def without_deletes(self, body: Pattern, table: EventSchema, since: Expr | None) -> Pattern:
@@ -213,6 +216,17 @@ class _Lowering:
                 row = Where(row, Call("<", (since, TimeOf(label, "end"))))
             absent.append(NoFact(row))
         return And((body, *absent)) if absent else body
+
+
+def _in_type(term: HeadTerm, table: EventSchema) -> Expr | Aggregate:
+    """What a term of a change holds; a literal has the type of its column."""
+    kind = table.type_of(term.name)
+    if not isinstance(term.value, Const) or kind is None or term.value.type == kind:
+        return term.value
+    value = term.value.value
+    if kind.kind == "float" and value is not None:
+        value = float(value)
+    return replace(term.value, value=value, type=kind)
 
 
 def _any_of(pattern: Pattern, kind: type[Pattern]) -> bool:
