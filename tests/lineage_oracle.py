@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences, float_columns, horizons_of
+from oracle import components, consequences, float_columns, horizons_of, reason
 from oracle_history import Event, History, Interval
 from oracle_patterns import Chosen, Label, Pattern, walk_events
 from oracle_values import canonical
@@ -33,7 +33,9 @@ Lineages = dict[str, dict[tuple[tuple[Any, ...], int, int], frozenset[Entry]]]
 def history_of(program: LogicProgram, events: Sequence[Written], until: int | None) -> History:
     """What is known before any rule has derived something."""
     names = {schema.name: schema.names for schema in program.declared}
-    for rule in reversed(program.rules):
+    for fact in reversed(program.facts):
+        names.setdefault(fact.relation, fact.columns)
+    for rule in reversed((*program.deductions, *program.rules)):
         names[rule.event] = tuple(term.name for term in rule.terms)
     known: dict[str, set[Event]] = {name: set() for name in names}
     for event in events:
@@ -42,7 +44,9 @@ def history_of(program: LogicProgram, events: Sequence[Written], until: int | No
     streams = [schema.name for schema in program.events]
     ends = [event.end for event in events if event.type in streams]
     horizons = horizons_of(until, streams, ends)
-    return History(known, names, horizons, program.rules, float_columns(program))
+    history = History(known, names, horizons, program.rules, float_columns(program))
+    reason(program, history)
+    return history
 
 
 def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineages:

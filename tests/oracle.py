@@ -91,11 +91,7 @@ def meaning(
         gaps=gaps or {},
         changed_by=triggers(program),
     )
-    state_facts(program, history)
-    for component in components(program.deductions):
-        rules = [rule for rule in program.deductions if rule.event in component]
-        while any(add_rows(history, rule, folded, in_types) for rule in rules):
-            pass
+    reason(program, history)
     first = {table: set(known[table]) for table in program.changed}
     for component in components(program.rules, triggers(program)):
         add_versions(program, history, first)
@@ -108,6 +104,15 @@ def meaning(
             pass
     derived = {rule.event for rule in program.rules}
     return {name: {(e.values, e.at.start, e.at.end) for e in known[name]} for name in derived}
+
+
+def reason(program: LogicProgram, history: History) -> None:
+    """Add all facts that a program says, and all that follow from them."""
+    state_facts(program, history)
+    for component in components(program.deductions):
+        rules = [rule for rule in program.deductions if rule.event in component]
+        while any(add_rows(history, rule, folded, in_types) for rule in rules):
+            pass
 
 
 def horizons_of(until: Until, inputs: list[str], ends: list[int]) -> dict[str, int | None]:

@@ -12,6 +12,7 @@ from benchmarks.generate import RARE, TYPES, w1
 from benchmarks.hard import many_rules
 from benchmarks.hard import run as hard
 from benchmarks.hard.rows import Row
+from benchmarks.knowledge import run as knowledge
 from benchmarks.queries import BY_NAME, QUERIES, RATIOS, Query
 from benchmarks.sharing import run as sharing
 from benchmarks.sharing.families import FAMILIES, Family, events
@@ -149,6 +150,11 @@ def test_a_family_shares_as_much_as_it_is_meant_to(family: Family) -> None:
     plan = thence.compile(family.text(family.many)).plan
     joins = [each for each in plan.prepared if each.selection is None]
     assert len(joins) == {"apart": family.many, "select": 0}.get(family.name, 1)
+
+
+def test_rules_reach_what_searches_of_graphs_reach(capsys: pytest.CaptureFixture[str]) -> None:
+    assert knowledge.main(["--quick"]) == 0
+    assert "rules, to the right" in capsys.readouterr().out
 
 
 def test_a_suppressed_sub_expression_answers_as_an_eager_one_does(

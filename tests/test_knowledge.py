@@ -92,6 +92,11 @@ def rows(table: Any) -> set[tuple[Any, ...]]:
             "count can only be a term of the head by itself", None,
         ),
         (
+            "table t(x int);\np(count(x)) :- t(x) or t(x);", (2, 16),
+            "count is over the matches of one body, and `or` makes several",
+            "give the choice a relation of its own, and aggregate that",
+        ),
+        (
             "table t(x int);\np(x) <- t(x);", (2, 1),
             "nothing in the body of 'p' occurs: the table 't' has rows, which are true at all "
             "times, and no events",

@@ -26,6 +26,9 @@ APART = [
     "l(k) <- m(k) seq d(_); m(j) <- n(j) and e(_); n(k) <- d(k) or s(k, _);",
     "l(k) <- n(k) seq d(k); l(k) <- l(k) seq e(_); n(k) <- e(k) or s(k, _);",
     "l(k) <- m(k, _) seq d(k); m(v, k) <- s(k, v) seq e(k); m(k, k) <- e(k);",
+    # Something else passes a hop, without a column that nobody reads.
+    "l(k) <- m(k) seq d(_); m(k) <- e(k) or s(k, _); w(k, v) <- s(k, v) and e(k);"
+    "z(k) <- yes(k, _, _, _, _, _) and w(k, _);",
 ]
 
 

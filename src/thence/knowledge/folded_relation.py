@@ -39,7 +39,6 @@ class Fold:
             by = tuple(str(named[name]) for name in columns)
             self._rules.append((rule, by, query((rule.matches, by))))
         self._others = None if folding.others is None else query((folding.others, columns))
-        self._given: list[Events] = []
 
     def ask(self, seeds: Events) -> Events:
         found = [none_of(rows_of(self._none(), 0))]
@@ -50,9 +49,8 @@ class Fold:
                 found.append(self._folded(rule, matches))
         if self._others is not None:
             found.append(self._others.ask(seeds))
-        fresh = distinct(concat(found), concat(self._given) if self._given else None)
-        self._given.append(fresh)
-        return fresh
+        # Groups that were asked for before are no part of this: their matches were given.
+        return distinct(concat(found))
 
     def _none(self) -> dict[str, Any]:
         return {a.name: pa.array([], a.type.arrow) for a in self._schema.attributes}

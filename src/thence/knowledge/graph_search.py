@@ -133,7 +133,7 @@ class Search:
             parts.append(found[:filled])
             total += filled
             done = reached
-        numbers = np.repeat(np.arange(count), sizes)
+        numbers = np.repeat(np.arange(count, dtype=np.int32), sizes)
         return pa.array(numbers), np.concatenate(parts) if parts else np.empty(0, np.int32)
 
     def _growth(self) -> Growth:

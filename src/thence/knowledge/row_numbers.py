@@ -29,8 +29,8 @@ class Numbered:
 
     def values(self, numbers: npt.NDArray[Any]) -> list[Any]:
         """The values that some numbers stand for, column by column."""
-        rows = pa.array(self.first[numbers])
-        return [column.take(rows) for column in self.columns]
+        rows, asked = pa.array(self.first), pa.array(numbers)
+        return [column.take(rows).take(asked) for column in self.columns]
 
 
 def numbered(parts: Sequence[Sequence[Any]]) -> Numbered:

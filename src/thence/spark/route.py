@@ -58,7 +58,7 @@ def forwarded(chain: Chain, block: Block, after: int, origin: int) -> Iterator[B
         yield block
     elif block.hop == after + 1 and block.hop != chain.end:
         hop, provenance = chain.hop(block.hop), None
-        if chain.tells:
+        if block.event in hop.part.rulebook.recording(chain.lineage).alternatives:
             provenance = Provenance(decode_store([block]), hop.part.rulebook)
         yield from routed(hop, block.event, decode(block.data), provenance)
     else:

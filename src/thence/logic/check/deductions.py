@@ -16,7 +16,7 @@ from thence.logic.expr import Aggregate, Const, Folded, Var, leaves
 from thence.logic.expr_text import expr_text
 from thence.logic.functions import AGGREGATES
 from thence.logic.knowledge import Knowledge, stated
-from thence.logic.ops import Atom, Fact, HeadTerm, LogicProgram, Rule, walk
+from thence.logic.ops import Atom, Fact, HeadTerm, LogicProgram, Or, Rule, walk
 from thence.logic.policy import UNRESTRICTED
 from thence.logic.widening import united
 from thence.model.schema import Attribute, EventSchema
@@ -131,6 +131,14 @@ def _check(
     for term in rule.terms:
         if isinstance(term.value, Aggregate):
             _check_aggregate(term.value, view, problems)
+            for part in walk(rule.body):
+                if isinstance(part, Or):
+                    problems.error(
+                        part.span,
+                        f"{term.value.function} is over the matches of one body, and `or` makes "
+                        "several",
+                        "give the choice a relation of its own, and aggregate that",
+                    )
     exprs = [term.value for term in rule.terms if not isinstance(term.value, Aggregate)]
     exprs += [condition for condition, _ in view.conditions]
     exprs += [value for atom, _ in view.atoms for _, value in atom.args]
