@@ -69,5 +69,6 @@ def parts_of(chosen: Pattern, collected: bool) -> frozenset[Part]:
         if isinstance(node, Label):
             labels[id(node.pattern)] = node.name
         elif isinstance(node, Chosen):
-            found.add(Part(labels.get(id(node)), node.event, collected))
+            row = Event(*node.event[:3])  # when it is valid does not tell it from others
+            found.add(Part(labels.get(id(node)), row, collected))
     return frozenset(found)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from notation import Written
 from oracle import components, consequences, float_columns, horizons_of, reason
+from oracle_changes import add_versions, triggers
 from oracle_history import Event, History, Interval
 from oracle_patterns import Chosen, Label, Pattern, walk_events
 from oracle_values import canonical
@@ -40,11 +41,19 @@ def history_of(program: LogicProgram, events: Sequence[Written], until: int | No
     known: dict[str, set[Event]] = {name: set() for name in names}
     for event in events:
         at = Interval(event.start, event.end)
-        known[event.type].add(Event(event.type, canonical(event.values), at))
+        valid = () if event.valid is None else (event.valid,)
+        known[event.type].add(Event(event.type, canonical(event.values), at, *valid))
     streams = [schema.name for schema in program.events]
     ends = [event.end for event in events if event.type in streams]
     horizons = horizons_of(until, streams, ends)
-    history = History(known, names, horizons, program.rules, float_columns(program))
+    history = History(
+        known,
+        names,
+        horizons,
+        program.rules,
+        float_columns(program),
+        changed_by=triggers(program),
+    )
     reason(program, history)
     return history
 
@@ -54,7 +63,9 @@ def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineage
     program = parse_program(Source(text))
     history = history_of(program, events, until)
     behind: dict[Event, frozenset[Entry]] = {}
-    for component in components(program.rules):
+    first = {table: set(history.events[table]) for table in program.changed}
+    for component in components(program.rules, history.changed_by):
+        add_versions(program, history, first)
         rules = [rule for rule in program.rules if rule.event in component]
         while sum(grow(rule, history, behind) for rule in rules):
             pass
@@ -70,10 +81,10 @@ def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) ->
     for event, matches in consequences(rule, history):
         entries = found.setdefault(event, set())
         for scope, chosen, _ in matches:
-            entries |= base_events(chosen, behind)
+            entries |= base_events(chosen, behind, history)
             for members in scope.collected.values():
                 for _, member, _ in members:
-                    entries |= base_events(member, behind)
+                    entries |= base_events(member, behind, history)
     more = False
     for event, entries in found.items():
         history.events[rule.event].add(event)
@@ -83,14 +94,17 @@ def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) ->
     return more
 
 
-def base_events(chosen: Pattern, behind: dict[Event, frozenset[Entry]]) -> set[Entry]:
-    """The base events of a match: the chosen ones, or what stands behind them."""
+def base_events(
+    chosen: Pattern, behind: dict[Event, frozenset[Entry]], history: History
+) -> set[Entry]:
+    """The base events of a match: the chosen ones, or what stands behind them. What a table holds
+    that events change is only asked."""
     found: set[Entry] = set()
     labels: dict[int, str] = {}
     for node in walk_events(chosen):
         if isinstance(node, Label):
             labels[id(node.pattern)] = node.name
-        elif isinstance(node, Chosen):
+        elif isinstance(node, Chosen) and node.event.type not in history.changed_by:
             event = node.event
             if event in behind:
                 found |= behind[event]

@@ -11,7 +11,7 @@ from typing import Any
 from oracle_history import ALWAYS, INFINITY, Event, History
 from oracle_patterns import Chosen, Scope, occurrences, walk_asserted
 from oracle_sequences import names_of
-from oracle_values import canonical, order
+from oracle_values import canonical, instant, order
 
 from thence.logic.expr import Aggregate
 from thence.logic.ops import LogicProgram, Rule
@@ -24,7 +24,13 @@ def state_facts(program: LogicProgram, history: History) -> None:
         floats = history.floats.get(fact.relation, frozenset())
         values = tuple(
             canonical(
-                float(each.value) if place in floats and each.value is not None else each.value
+                each.value
+                if each.value is None
+                else float(each.value)
+                if place in floats
+                else instant(each.value)
+                if each.type.kind == "timestamp"
+                else each.value
             )
             for place, each in enumerate(fact.values)
         )
@@ -32,8 +38,9 @@ def state_facts(program: LogicProgram, history: History) -> None:
         schema = declared.get(fact.relation)
         if schema is not None and schema.valid is not None:
             for side, column in enumerate((schema.valid.since, schema.valid.until)):
-                said = values[schema.names.index(column)] if column in schema.names else None
-                valid[side] = valid[side] if said is None else said
+                if column in schema.names:
+                    said = fact.values[schema.names.index(column)].value
+                    valid[side] = valid[side] if said is None else said
         history.events[fact.relation].add(Event(fact.relation, values, ALWAYS, tuple(valid)))
 
 

@@ -566,9 +566,13 @@ def await_changes(time: float, parts: tuple[Pattern, ...], scope: Scope) -> None
     """Wait until it is known what tables hold that events change: a row is there once no delete of
     it can come, and is not there once neither what asks for it nor an insert can come either."""
     asking = [part for part in parts if not isinstance(part, While | NoFact)]
-    for part in parts:
+    left = list(parts)
+    while left:
+        part = left.pop()
         while isinstance(part, (Label, Where)):
             part = part.pattern
+        if isinstance(part, And) and interval(part, scope) == ALWAYS:
+            left += part.parts
         if isinstance(part, Chosen) and part.event.type in scope.history.changed_by:
             deleting = scope.history.changed_by[part.event.type]["delete"]
             scope.waits.extend([(time, deleting)] if deleting else [])
