@@ -86,7 +86,8 @@ def fetched_tables(
     that the program names and some part looks into, are fetched."""
     schemas = program._table_schemas
     found = dict(checked_tables(tables, schemas))
-    for name in dict.fromkeys(name for part in parts for name in part.tables):
+    looked_into = dict.fromkeys(name for part in parts for name in part.looked_into)
+    for name in (name for name in looked_into if name in schemas):
         stated = schemas[name].rows_from
         if name not in found and stated is not None and stated.kind == "spark":
             found[name] = _of_catalog(spark, schemas[name], stated.name)
@@ -98,7 +99,8 @@ def check_tables(program: Program, names: Iterable[str], tables: Any) -> None:
     those that are given, and the files that the program names."""
     plan, schemas = program.plan_for(names), program._table_schemas
     given = checked_tables(tables, schemas)
-    looked_into = plan.part(plan.stages, plan.outputs).tables
+    part = plan.part(plan.stages, plan.outputs)
+    looked_into = [name for name in part.looked_into if name in schemas]
     elsewhere = {n for n in looked_into if (at := schemas[n].rows_from) and at.kind != "file"}
     here = [name for name in looked_into if name in given or name not in elsewhere]
     optional = program._checked.knowledge.optional
