@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lineage_oracle import history_of
 from notation import Written
-from oracle import add, components, consequences
+from oracle import complete, components, consequences
 from oracle_history import Event
 from oracle_patterns import Chosen, Label, Pattern, walk_events
 from oracle_policies import merges
@@ -41,8 +41,7 @@ def direct_causes(text: str, events: Sequence[Written], until: int | None) -> Wa
     history = history_of(program, events, until)
     for component in components(program.rules):
         rules = [rule for rule in program.rules if rule.event in component]
-        while any(add(history, rule) for rule in rules):
-            pass
+        complete(history, rules, component)
     found: Ways = {}
     for rule in program.rules:
         line, _ = program.source.position(rule.span.start)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from notation import Written
-from oracle import components, consequences, float_columns, horizons_of, reason
+from oracle import complete, components, consequences, float_columns, horizons_of, reason
 from oracle_changes import add_versions, triggers
 from oracle_history import Event, History, Interval
 from oracle_patterns import Chosen, Label, Pattern, walk_events
@@ -67,6 +67,7 @@ def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineage
     for component in components(program.rules, history.changed_by):
         add_versions(program, history, first)
         rules = [rule for rule in program.rules if rule.event in component]
+        complete(history, rules, component)
         while sum(grow(rule, history, behind) for rule in rules):
             pass
     found: Lineages = {rule.event: {} for rule in program.rules}
@@ -76,7 +77,7 @@ def lineages(text: str, events: Sequence[Written], until: int | None) -> Lineage
 
 
 def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) -> bool:
-    """Add what a rule derives, and from what, to what is known; whether anything is new."""
+    """Add from what a rule derives each of its events; whether anything is new."""
     found: dict[Event, set[Entry]] = {}
     for event, matches in consequences(rule, history):
         entries = found.setdefault(event, set())
@@ -87,7 +88,6 @@ def grow(rule: Rule, history: History, behind: dict[Event, frozenset[Entry]]) ->
                     entries |= base_events(member, behind, history)
     more = False
     for event, entries in found.items():
-        history.events[rule.event].add(event)
         if event not in behind or not entries <= behind[event]:
             behind[event] = behind.get(event, frozenset()) | entries
             more = True
@@ -101,6 +101,7 @@ def base_events(
     that events change is only asked."""
     found: set[Entry] = set()
     labels: dict[int, str] = {}
+    derived = {rule.event for rule in history.rules}
     for node in walk_events(chosen):
         if isinstance(node, Label):
             labels[id(node.pattern)] = node.name
@@ -108,6 +109,6 @@ def base_events(
             event = node.event
             if event in behind:
                 found |= behind[event]
-            else:
+            elif event.type not in derived:
                 found.add(Entry(labels.get(id(node)), event.type, event.values, *event.at))
     return found

@@ -96,14 +96,19 @@ def meaning(
     for component in components(program.rules, triggers(program)):
         add_versions(program, history, first)
         rules = [rule for rule in program.rules if rule.event in component]
-        for instant in instants(history, rules, component):
-            # What ends at an instant is judged by what ended before, which is all known.
-            while any(add(up_to(history, instant), rule, instant) for rule in rules):
-                pass
-        while any(add(history, rule) for rule in rules):
-            pass
+        complete(history, rules, component)
     derived = {rule.event for rule in program.rules}
     return {name: {(e.values, e.at.start, e.at.end) for e in known[name]} for name in derived}
+
+
+def complete(history: History, rules: list[Rule], component: set[str]) -> None:
+    """Add all that the rules of a component derive."""
+    for instant in instants(history, rules, component):
+        # What ends at an instant is judged by what ended before, which is all known.
+        while any(add(up_to(history, instant), rule, instant) for rule in rules):
+            pass
+    while any(add(history, rule) for rule in rules):
+        pass
 
 
 def reason(program: LogicProgram, history: History) -> None:
