@@ -64,7 +64,9 @@ def _kept(program: thence.Program, events: Tables) -> int:
     session = program.session()
     session.push(events)
     values, times = (events["q"][name].to_numpy() for name in ("v", "time"))
-    latest = max(int(table["time"].to_numpy().max()) for table in events.values())
+    latest = int(
+        events["b"]["time"].to_numpy().max()
+    )  # how far that has been seen which is awaited
     usable = int(((values > 10) & (times >= latest - 86_400 * _SECOND)).sum())
     assert session.state_rows == usable, f"{session.state_rows} rows are kept, {usable} of use"
     return session.state_rows

@@ -69,7 +69,9 @@ class Source:
     def excerpt(self, span: Span) -> str:
         """The line in which the span begins, with carets under the span."""
         number, column = self.position(span.start)
-        text = _PASSWORD.sub(lambda found: "*" * len(found[0]), self.line(number))
+        text = self.line(number)
+        if "://" in text:
+            text = _PASSWORD.sub(lambda found: "*" * len(found[0]), text)
         width = max(1, min(span.end, span.start + len(text) - column + 1) - span.start)
         # A very long line is cut around the place that matters.
         left = max(0, column - 1 - 60)

@@ -209,6 +209,8 @@ class _Choice:
 
     def is_ranged(self, atom: int) -> bool:
         """Whether the rows of an atom are found by their values once all others are bound."""
+        if not self.prepared.uses[atom].fact:
+            return False
         others = tuple(each for each in self.prepared.conjunct.positive if each != atom)
         return bool(others) and self.step(others, atom).strategy in ("values", "shapes")
 
@@ -331,11 +333,12 @@ def _times(prepared: Prepared, bound: tuple[int, ...], instants: frozenset[int])
     if not bound:
         return ()
     same = {prepared.uses[atom].end for atom in bound if atom in instants}
+    known = frozenset(bound)
     return tuple(
         node
         for node in range(1, len(prepared.conjunct.nodes))
         if prepared.base(node) == (node, 0)
-        and prepared.node_atoms(node) <= set(bound)
+        and prepared.node_atoms(node) <= known
         and node not in same
     )
 
